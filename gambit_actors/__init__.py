@@ -1,0 +1,1 @@
+"""Run prompt-folder agents (decks) as Trio actors, Open Responses on both sides."""

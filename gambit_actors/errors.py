@@ -1,0 +1,95 @@
+"""The exceptions of gambit_actors, in one tree, split by whose fault it is.
+
+    GambitError
+    ├── RequestError          the caller asked for something that cannot be
+    │   └── BadRequest        a request document has the wrong form
+    ├── ProviderError         the other side of the wire broke a promise
+    │   ├── BadResponse       a response document has the wrong form
+    │   ├── EventTooLarge     one streamed event is larger than we agreed to hold
+    │   └── StreamTruncated   a stream ended before it said how it went
+    └── GambitBug             our own code, or a plugin's, was used wrongly
+        └── WriterMisuse      an event was asked for that has no legal place
+
+Messages are one sentence: what happened, to what. Facts are attributes, so nobody
+has to read a message to decide what to do.
+"""
+
+__all__ = [
+    "BadRequest",
+    "BadResponse",
+    "EventTooLarge",
+    "GambitBug",
+    "GambitError",
+    "ProviderError",
+    "RequestError",
+    "StreamTruncated",
+    "WireError",
+    "WriterMisuse",
+]
+
+
+class GambitError(Exception):
+    """Anything gambit_actors raises on purpose."""
+
+
+class RequestError(GambitError):
+    """The caller asked for something that cannot be done as asked."""
+
+
+class ProviderError(GambitError):
+    """The remote side answered with something that cannot be used."""
+
+
+class GambitBug(GambitError):
+    """A part of this library, or a plugin of it, broke the library's own rules."""
+
+
+class WireError(GambitError):
+    """A JSON document is not of the form that Open Responses gives it.
+
+    Attributes:
+        path: where in the document, such as ``input[2].content``; empty for the whole.
+        problem: what is wrong there, without the path.
+    """
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(f"{path}: {problem}" if path else problem)
+        self.path = path
+        self.problem = problem
+
+
+class BadRequest(WireError, RequestError):
+    """A request document has the wrong form."""
+
+
+class BadResponse(WireError, ProviderError):
+    """A response document has the wrong form."""
+
+
+class EventTooLarge(ProviderError):
+    """One server-sent event grew past the limit of the decoder that reads it."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        super().__init__(
+            f"a streamed event is larger than the limit of {limit_bytes} bytes; "
+            "raise max_event_bytes if that is expected"
+        )
+        self.limit_bytes = limit_bytes
+
+
+class StreamTruncated(ProviderError):
+    """A stream ended without response.completed, .failed or .incomplete.
+
+    What had arrived is kept by the builder: ``ResponseBuilder.partial()``.
+    """
+
+    def __init__(self, events_seen: int) -> None:
+        super().__init__(
+            f"the stream ended early: {events_seen} events and no "
+            "response.completed, response.failed or response.incomplete among them"
+        )
+        self.events_seen = events_seen
+
+
+class WriterMisuse(GambitBug):
+    """ResponseWriter was asked for an event that has no legal place here."""

@@ -1,0 +1,166 @@
+"""Provider frames: a faithful record of what arrived, one entry per streamed event.
+
+Everything a provider sends becomes a `ProviderEvent`, in order, with the time it
+came, whether it is an event, the ``[DONE]`` marker or not JSON at all. The payload
+is kept as it was. From a text delta a `TextDeltaFrame` is derived as well, for
+whoever only wants the words.
+
+`ProviderFrames` reads bytes and is told the time; it has no clock.
+"""
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from gambit_actors.openresponses.base import JSONValue
+from gambit_actors.openresponses.codec import OTHER_NAMES, decode_event
+from gambit_actors.openresponses.events import (
+    Event,
+    MalformedEvent,
+    OutputTextDelta,
+)
+from gambit_actors.openresponses.sse import (
+    DEFAULT_MAX_EVENT_BYTES,
+    SSEDecoder,
+    SSEFrame,
+)
+
+
+class _Frame(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type"
+):
+    seq: int
+    time: float
+
+
+class ProviderEvent(_Frame, frozen=True, kw_only=True, tag="provider_event"):
+    """One server-sent event as it arrived.
+
+    Attributes:
+        provider: who sent it.
+        status: ``event`` for JSON, ``done`` for the marker, else ``invalid_json``.
+        event_name: what the ``event`` line said; ``message`` where there was none.
+        data: the JSON document, for an event, byte for byte.
+        raw: the payload as text, for what is not JSON.
+        errors: what is wrong with it, one sentence each.
+    """
+
+    provider: str
+    status: Literal["event", "done", "invalid_json"]
+    event_name: str
+    data: msgspec.Raw | None = None
+    raw: str | None = None
+    errors: tuple[str, ...] = ()
+
+    def payload(self) -> JSONValue:
+        """The JSON document, parsed; None for what is not JSON."""
+        return None if self.data is None else msgspec.json.decode(self.data)
+
+
+class TextDeltaFrame(_Frame, frozen=True, kw_only=True, tag="output_text_delta"):
+    """Text, derived from the provider event just before it."""
+
+    delta: str
+
+
+ProviderFrame: TypeAlias = ProviderEvent | TextDeltaFrame
+
+
+class Arrival(msgspec.Struct, frozen=True, kw_only=True):
+    """What one server-sent event came to: its frames, and the event to act on.
+
+    ``event`` is None for the marker, and for anything behind it.
+    """
+
+    frames: tuple[ProviderFrame, ...]
+    event: Event | None
+
+
+class ProviderFrames:
+    """Reads a provider's stream into frames.
+
+    Args:
+        provider: the name the frames carry.
+        max_event_bytes: see `SSEDecoder`.
+    """
+
+    def __init__(
+        self, provider: str, *, max_event_bytes: int = DEFAULT_MAX_EVENT_BYTES
+    ) -> None:
+        self._provider = provider
+        self._decoder = SSEDecoder(max_event_bytes=max_event_bytes)
+        self._next_seq = 0
+        self._is_done = False
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the marker has been seen, so that reading can stop."""
+        return self._is_done
+
+    def feed(self, chunk: bytes, time: float) -> list[Arrival]:
+        """Take bytes that came at a time, give what they finish.
+
+        Raises:
+            EventTooLarge: see `SSEDecoder.feed`.
+        """
+        return [self._arrival(frame, time) for frame in self._decoder.feed(chunk)]
+
+    def close(self) -> bytes:
+        """End the stream; give back what was cut off."""
+        return self._decoder.close()
+
+    def _arrival(self, frame: SSEFrame, time: float) -> Arrival:
+        late = ("arrived after [DONE]",) if self._is_done else ()
+        if frame.is_done:
+            self._is_done = True
+            record = self._record(frame, time, status="done", errors=late)
+            return Arrival(frames=(record,), event=None)
+        event = decode_event(frame.data)
+        is_json = not (
+            isinstance(event, MalformedEvent) and event.reason == "invalid_json"
+        )
+        record = self._record(
+            frame,
+            time,
+            status="event" if is_json else "invalid_json",
+            errors=late + _problems(frame, event),
+        )
+        if late:
+            return Arrival(frames=(record,), event=None)
+        if isinstance(event, OutputTextDelta):
+            text = TextDeltaFrame(seq=self._seq(), time=time, delta=event.delta)
+            return Arrival(frames=(record, text), event=event)
+        return Arrival(frames=(record,), event=event)
+
+    def _record(
+        self,
+        frame: SSEFrame,
+        time: float,
+        *,
+        status: Literal["event", "done", "invalid_json"],
+        errors: tuple[str, ...],
+    ) -> ProviderEvent:
+        is_json = status == "event"
+        return ProviderEvent(
+            seq=self._seq(),
+            time=time,
+            provider=self._provider,
+            status=status,
+            event_name=frame.event,
+            data=msgspec.Raw(frame.data) if is_json else None,
+            raw=None if is_json else frame.data.decode(),
+            errors=errors,
+        )
+
+    def _seq(self) -> int:
+        self._next_seq += 1
+        return self._next_seq - 1
+
+
+def _problems(frame: SSEFrame, event: Event) -> tuple[str, ...]:
+    if isinstance(event, MalformedEvent):
+        return (event.problem,)
+    # A stream without event lines is common; a reasoning event has two names.
+    if frame.event in (event.type, "message") or frame.event in OTHER_NAMES:
+        return ()
+    return (f"the event line says {frame.event}, the data {event.type}",)

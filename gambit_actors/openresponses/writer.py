@@ -1,0 +1,371 @@
+"""The dual of the builder: what a model does becomes the legal sequence of events.
+
+Every adapter and the gateway speak through `ResponseWriter`, so the order of events
+is decided here and nowhere else. A caller says what happens in blocks (text begins,
+more text, text ends) under keys of its own choosing, and gets back the events to
+send. Blocks may be open side by side, as parallel tool calls are.
+
+    response      NEW --start--> OPEN --finish | cancel | fail--> ENDED
+                                 OPEN --error--> FAILING --fail--> ENDED
+    block         open --stop--> held --any later call--> done
+
+A stopped item is *held*: its ``output_item.done`` carries a status, and only the call
+after the stop tells whether the model was cut off in the middle of it. Some providers
+end a block first and say ``max_tokens`` afterwards; a half-written tool call must not
+go out as completed.
+
+No clock, no randomness: times are arguments, item ids are made from the response's.
+"""
+
+import enum
+from collections.abc import Hashable
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from gambit_actors.errors import WriterMisuse
+from gambit_actors.openresponses.blocks import (
+    Block,
+    CallBlock,
+    MessageBlock,
+    ReasoningBlock,
+    Steps,
+)
+from gambit_actors.openresponses.events import (
+    ErrorEvent,
+    ErrorPayload,
+    OutputItemAdded,
+    OutputItemDone,
+    ResponseCompleted,
+    ResponseCreated,
+    ResponseFailed,
+    ResponseIncomplete,
+    ResponseInProgress,
+    ResponseQueued,
+    StandardEvent,
+)
+from gambit_actors.openresponses.items import Item, ItemStatus
+from gambit_actors.openresponses.parts import Annotation, OutputText, Refusal
+from gambit_actors.openresponses.responses import (
+    IncompleteDetails,
+    Response,
+    ResponseError,
+    Usage,
+)
+
+StopReason: TypeAlias = Literal[
+    "end_turn", "stop_sequence", "tool_use", "max_tokens", "content_filter"
+]
+Events: TypeAlias = list[StandardEvent]
+"""Events in the order in which they have to be sent."""
+
+# Why a response is incomplete, for the stop reasons that make it so.
+_CUT_SHORT = {"max_tokens": "max_output_tokens", "content_filter": "content_filter"}
+
+
+class _State(enum.Enum):
+    NEW = "not started"
+    OPEN = "open"
+    FAILING = "failing"
+    ENDED = "ended"
+
+
+class ResponseWriter:
+    """Turns what a model does into events.
+
+    Args:
+        response: what the response starts as; see `response_for`. Its ``status`` and
+            ``output`` are the writer's business.
+    """
+
+    def __init__(self, response: Response) -> None:
+        self._response = msgspec.structs.replace(
+            response, status="in_progress", output=()
+        )
+        self._state = _State.NEW
+        self._next_number = 0
+        self._open: dict[Hashable, Block] = {}
+        self._held: Block | None = None
+        self._items: dict[int, Item] = {}
+        self._next_index = 0
+
+    @property
+    def response(self) -> Response:
+        """The response as far as it is settled; final once the writer has ended."""
+        return self._response
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the terminal event has been written."""
+        return self._state is _State.ENDED
+
+    # The response's life
+
+    def start(self, *, is_queued: bool = False) -> Events:
+        """Begin: created, queued if it has to wait, in_progress."""
+        if self._state is not _State.NEW:
+            msg = "the response was started already"
+            raise WriterMisuse(msg)
+        self._state = _State.OPEN
+        steps: Events = [ResponseCreated(response=self._response)]
+        if is_queued:
+            queued = msgspec.structs.replace(self._response, status="queued")
+            steps = [ResponseCreated(response=queued), ResponseQueued(response=queued)]
+        steps.append(ResponseInProgress(response=self._response))
+        return self._numbered(steps)
+
+    def finish(
+        self,
+        reason: StopReason,
+        *,
+        usage: Usage | None = None,
+        completed_at: int | None = None,
+    ) -> Events:
+        """End because the model stopped, for the reason it gave.
+
+        Blocks still open are stopped. When the model was cut short, they and the
+        last item are incomplete, and so is the response.
+        """
+        cut = _CUT_SHORT.get(reason)
+        steps = self._stop_all("incomplete" if cut else "completed")
+        if cut is not None:
+            return steps + self._incomplete(cut, usage)
+        self._end("completed", usage=usage, completed_at=completed_at)
+        return steps + self._numbered([ResponseCompleted(response=self._response)])
+
+    def cancel(
+        self, *, reason: str = "cancelled", usage: Usage | None = None
+    ) -> Events:
+        """End because somebody no longer wants the answer."""
+        return self._stop_all("incomplete") + self._incomplete(reason, usage)
+
+    def error(
+        self,
+        message: str,
+        *,
+        type: str = "server_error",
+        code: str | None = None,
+        param: str | None = None,
+    ) -> Events:
+        """Report an error. Only `fail` may follow."""
+        self._expect(_State.OPEN)
+        self._state = _State.FAILING
+        payload = ErrorPayload(message=message, type=type, code=code, param=param)
+        return self._numbered([ErrorEvent(error=payload)])
+
+    def fail(self, code: str, message: str, *, usage: Usage | None = None) -> Events:
+        """End because something broke; what was said so far stays in the output."""
+        if self._state is _State.FAILING:
+            self._state = _State.OPEN
+        steps = self._stop_all("incomplete")
+        error = ResponseError(code=code, message=message)
+        self._end("failed", usage=usage, error=error)
+        return steps + self._numbered([ResponseFailed(response=self._response)])
+
+    # Blocks
+
+    def start_message(
+        self, key: Hashable, *, id: str | None = None, phase: str | None = None
+    ) -> Events:
+        """Begin a message that will have its parts started one by one."""
+        return self._open_block(key, MessageBlock(phase=phase), id)
+
+    def start_text(
+        self, key: Hashable, *, message: Hashable = None, id: str | None = None
+    ) -> Events:
+        """Begin text, in a message of its own or in one begun by `start_message`."""
+        return self._open_part(key, OutputText, message, id)
+
+    def start_refusal(
+        self, key: Hashable, *, message: Hashable = None, id: str | None = None
+    ) -> Events:
+        """Begin a refusal, in a message of its own or in one already begun."""
+        return self._open_part(key, Refusal, message, id)
+
+    def start_tool_call(
+        self, key: Hashable, *, call_id: str, name: str, id: str | None = None
+    ) -> Events:
+        """Begin a tool call; the provider's id for it is the ``call_id``."""
+        return self._open_block(key, CallBlock(call_id=call_id, name=name), id)
+
+    def start_reasoning(self, key: Hashable, *, id: str | None = None) -> Events:
+        """Begin reasoning. Deltas go to it by `add` (raw) or `add_summary`."""
+        return self._open_block(key, ReasoningBlock(), id)
+
+    def add(self, key: Hashable, delta: str) -> Events:
+        """More of the block: text, refusal, raw reasoning or arguments."""
+        return self._step(self._block(key).add(key, delta))
+
+    def add_summary(self, key: Hashable, delta: str) -> Events:
+        """More of the summary of a reasoning block."""
+        return self._step(self._reasoning(key).add_summary(delta))
+
+    def next_part(self, key: Hashable) -> Events:
+        """Close the open part of a reasoning block; the next delta begins another."""
+        return self._step(self._reasoning(key).close())
+
+    def annotate(self, key: Hashable, annotation: Annotation) -> Events:
+        """Give a text block an annotation."""
+        return self._step(self._message(key).annotate(key, annotation))
+
+    def stop(
+        self,
+        key: Hashable,
+        *,
+        status: ItemStatus = "completed",
+        encrypted_content: str | None = None,
+    ) -> Events:
+        """End a block, and its item unless that is a message of several parts.
+
+        Args:
+            key: of the block.
+            status: ``incomplete`` for an item that is known to have been cut.
+            encrypted_content: for reasoning that the provider sealed.
+        """
+        block = self._block(key)
+        steps = self._step([])
+        if isinstance(block, MessageBlock) and not block.ends_with(key):
+            steps += self._numbered(block.close_part(key))
+            del self._open[key]
+            return steps
+        if isinstance(block, ReasoningBlock):
+            block.encrypted_content = encrypted_content
+        return steps + self._close_block(block, status)
+
+    def flush(self) -> Events:
+        """Let go of a stopped item that is known to be whole."""
+        return self._step([])
+
+    def add_item(self, item: Item) -> Events:
+        """Write a whole item of any type: begun and done at once."""
+        steps = self._step([])
+        index = self._claim_index()
+        self._settle(index, item)
+        return steps + self._numbered(
+            [
+                OutputItemAdded(output_index=index, item=item),
+                OutputItemDone(output_index=index, item=item),
+            ]
+        )
+
+    # What the above is made of
+
+    def _expect(self, *states: _State) -> None:
+        if self._state not in states:
+            msg = f"the response is {self._state.value}"
+            raise WriterMisuse(msg)
+
+    def _block(self, key: Hashable) -> Block:
+        self._expect(_State.OPEN)
+        block = self._open.get(key)
+        if block is None:
+            msg = f"no block {key!r} is open"
+            raise WriterMisuse(msg)
+        return block
+
+    def _message(self, key: Hashable) -> MessageBlock:
+        block = self._block(key)
+        if not isinstance(block, MessageBlock):
+            msg = f"block {key!r} is not part of a message"
+            raise WriterMisuse(msg)
+        return block
+
+    def _reasoning(self, key: Hashable) -> ReasoningBlock:
+        block = self._block(key)
+        if not isinstance(block, ReasoningBlock):
+            msg = f"block {key!r} is not reasoning"
+            raise WriterMisuse(msg)
+        return block
+
+    def _claim_index(self) -> int:
+        self._next_index += 1
+        return self._next_index - 1
+
+    def _open_block(self, key: Hashable, block: Block, id: str | None) -> Events:
+        self._expect(_State.OPEN)
+        if key in self._open:
+            msg = f"block {key!r} is open already"
+            raise WriterMisuse(msg)
+        steps = self._step([])
+        index = self._claim_index()
+        stem = self._response.id.removeprefix("resp_")
+        block.open(index, id or f"{block.id_prefix}_{stem}_{index}")
+        self._open[key] = block
+        added = OutputItemAdded(output_index=index, item=block.item("in_progress"))
+        return steps + self._numbered([added])
+
+    def _open_part(
+        self,
+        key: Hashable,
+        kind: type[OutputText | Refusal],
+        message: Hashable,
+        id: str | None,
+    ) -> Events:
+        if message is None:
+            block = MessageBlock(own_part=key)
+            steps = self._open_block(key, block, id)
+        else:
+            self._expect(_State.OPEN)
+            if key in self._open:
+                msg = f"block {key!r} is open already"
+                raise WriterMisuse(msg)
+            block, steps = self._message(message), self._step([])
+            self._open[key] = block
+        return steps + self._numbered(block.open_part(key, kind))
+
+    def _close_block(self, block: Block, status: ItemStatus) -> Events:
+        """Close a block's parts at once, and hold its item back."""
+        steps = self._numbered(block.close())
+        for key in [k for k, other in self._open.items() if other is block]:
+            del self._open[key]
+        block.status = status
+        self._held = block
+        return steps
+
+    def _step(self, steps: Steps) -> Events:
+        """Let go of a held item first: something came after it, so it was whole."""
+        self._expect(_State.OPEN)
+        return self._release() + self._numbered(steps)
+
+    def _release(self, status: ItemStatus | None = None) -> Events:
+        if self._held is None:
+            return []
+        block, self._held = self._held, None
+        item = block.item(status or block.status)
+        self._settle(block.index, item)
+        return self._numbered([OutputItemDone(output_index=block.index, item=item)])
+
+    def _stop_all(self, status: ItemStatus) -> Events:
+        self._expect(_State.OPEN)
+        steps: Events = []
+        is_cut = status == "incomplete"
+        if self._held is not None:
+            steps += self._release(status if is_cut else None)
+        for block in dict.fromkeys(self._open.values()):
+            steps += self._close_block(block, status)
+            steps += self._release()
+        return steps
+
+    def _settle(self, index: int, item: Item) -> None:
+        self._items[index] = item
+        output = tuple(self._items[i] for i in sorted(self._items))
+        self._response = msgspec.structs.replace(self._response, output=output)
+
+    def _incomplete(self, reason: str, usage: Usage | None) -> Events:
+        details = IncompleteDetails(reason=reason)
+        self._end("incomplete", usage=usage, incomplete_details=details)
+        return self._numbered([ResponseIncomplete(response=self._response)])
+
+    def _end(self, status: str, **changes: object) -> None:
+        self._state = _State.ENDED
+        self._response = msgspec.structs.replace(
+            self._response, status=status, **changes
+        )
+
+    def _numbered(self, steps: Steps) -> Events:
+        first = self._next_number
+        self._next_number += len(steps)
+        return [
+            msgspec.structs.replace(step, sequence_number=number)
+            for number, step in enumerate(steps, first)
+        ]
