@@ -1,5 +1,7 @@
 """The exceptions of gambit_actors, in one tree, split by whose fault it is.
 
+::
+
     GambitError
     ├── RequestError          the caller asked for something that cannot be
     │   └── BadRequest        a request document has the wrong form

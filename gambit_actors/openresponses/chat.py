@@ -1,5 +1,7 @@
 """Chat messages <-> items, by the rules of the Gambit v1 contract.
 
+::
+
     system, developer, user     <->  a message with input parts
     assistant text              <->  a message with output parts
     assistant.tool_calls[]      <->  one function_call each, after the text

@@ -28,13 +28,12 @@ from gambit_actors.openresponses.base import (
     Tagged,
     Unknown,
 )
+from gambit_actors.openresponses.describing import described, explained, shown
 
 Reader: TypeAlias = Callable[[JSONValue, str], JSONValue]
 """Takes a JSON value and its path, gives what the annotation asked for."""
 
 _StructT = TypeVar("_StructT", bound=Open)
-
-_SHOWN_CHARACTERS = 40
 
 
 class Mismatch(ValueError):
@@ -84,7 +83,7 @@ def compile_reader(annotation: object) -> Reader:
     """Make the reader for a type annotation."""
     origin = typing.get_origin(annotation)
     if origin in (typing.Union, types.UnionType):
-        return _union_reader(typing.get_args(annotation))
+        return _union_reader(annotation)
     if origin is tuple:
         return _list_reader(compile_reader(typing.get_args(annotation)[0]))
     if isinstance(annotation, type) and issubclass(annotation, Open):
@@ -92,17 +91,20 @@ def compile_reader(annotation: object) -> Reader:
     return _leaf_reader(annotation)
 
 
-def _leaf_reader(annotation: object) -> Reader:
+def _leaf_reader(annotation: object, *, of: object | None = None) -> Reader:
+    """Make the reader for what has no structs in it.
+
+    Args:
+        annotation: what msgspec is to check.
+        of: the whole annotation of the place, for the words of an error.
+    """
+    place = annotation if of is None else of
+
     def read(value: JSONValue, path: str) -> JSONValue:
         try:
             return msgspec.convert(value, type=annotation)
         except msgspec.ValidationError as problem:
-            # msgspec writes "what - at `$.where`", counting from this leaf.
-            what, _, where = str(problem).partition(" - at `$")
-            what = what[:1].lower() + what[1:].replace("`", "")
-            raise Mismatch(path + where.rstrip("`"), f"{what} ({shown(value)})") from (
-                problem
-            )
+            raise Mismatch(*explained(place, value, path)) from problem
 
     return read
 
@@ -155,14 +157,16 @@ def _struct_reader(kind: type[Open]) -> Reader:
     return read
 
 
-def _union_reader(members: tuple[object, ...]) -> Reader:
+def _union_reader(annotation: object) -> Reader:
+    members = typing.get_args(annotation)
     structs = [m for m in members if isinstance(m, type) and issubclass(m, Open)]
     lists = [m for m in members if typing.get_origin(m) is tuple]
     leaves = tuple(m for m in members if m not in structs and m not in lists)
     read_object = _object_reader(structs) if structs else None
     read_list = compile_reader(lists[0]) if lists else None
     # A union of the leaves alone, rebuilt for msgspec.
-    read_leaf = _leaf_reader(typing.Union[leaves]) if leaves else None  # noqa: UP007
+    leaf = typing.Union[leaves] if leaves else None  # noqa: UP007
+    read_leaf = _leaf_reader(leaf, of=annotation) if leaves else None
 
     def read(value: JSONValue, path: str) -> JSONValue:
         if isinstance(value, dict) and read_object is not None:
@@ -170,7 +174,7 @@ def _union_reader(members: tuple[object, ...]) -> Reader:
         if isinstance(value, list) and read_list is not None:
             return read_list(value, path)
         if read_leaf is None:
-            _refuse(path, "an object", value)
+            _refuse(path, described(annotation), value)
         return read_leaf(value, path)
 
     return read
@@ -208,14 +212,6 @@ def _object_reader(structs: list[type[Open]]) -> Reader:
 
 def _takes_null(annotation: object) -> bool:
     return annotation is typing.Any or types.NoneType in typing.get_args(annotation)
-
-
-def shown(value: JSONValue) -> str:
-    """A value for a person to recognise, cut short."""
-    text = msgspec.json.encode(value).decode()
-    if len(text) <= _SHOWN_CHARACTERS:
-        return text
-    return text[: _SHOWN_CHARACTERS - 1] + "…"
 
 
 def _refuse(path: str, expected: str, value: JSONValue) -> NoReturn:

@@ -1,7 +1,7 @@
 """The Gambit v1 form <-> the public standard's form.
 
 Gambit's first contract was written before the standard had settled, and its saved
-states and traces keep that form. It differs in spelling, not in kind:
+states and traces keep that form. It differs in spelling, not in kind::
 
     v1                                      standard
     tools: {type, function: {name, ...}}    {type, name, ...}

@@ -5,6 +5,8 @@ is decided here and nowhere else. A caller says what happens in blocks (text beg
 more text, text ends) under keys of its own choosing, and gets back the events to
 send. Blocks may be open side by side, as parallel tool calls are.
 
+::
+
     response      NEW --start--> OPEN --finish | cancel | fail--> ENDED
                                  OPEN --error--> FAILING --fail--> ENDED
     block         open --stop--> held --any later call--> done
@@ -18,6 +20,7 @@ No clock, no randomness: times are arguments, item ids are made from the respons
 """
 
 import enum
+import typing
 from collections.abc import Hashable
 from typing import Literal, TypeAlias
 
@@ -126,6 +129,9 @@ class ResponseWriter:
         Blocks still open are stopped. When the model was cut short, they and the
         last item are incomplete, and so is the response.
         """
+        if reason not in typing.get_args(StopReason):
+            msg = f"{reason!r} is not a stop reason"
+            raise WriterMisuse(msg)
         cut = _CUT_SHORT.get(reason)
         steps = self._stop_all("incomplete" if cut else "completed")
         if cut is not None:
