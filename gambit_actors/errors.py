@@ -9,6 +9,8 @@
     │   ├── BadResponse       a response document has the wrong form
     │   ├── EventTooLarge     one streamed event is larger than we agreed to hold
     │   └── StreamTruncated   a stream ended before it said how it went
+    ├── WireError             a JSON document has the wrong form; what BadRequest
+    │                         and BadResponse have in common
     └── GambitBug             our own code, or a plugin's, was used wrongly
         └── WriterMisuse      an event was asked for that has no legal place
 

@@ -1,5 +1,6 @@
 """The ``gambit`` command: it lists the others and words their errors."""
 
+import io
 import sys
 from pathlib import Path
 
@@ -22,6 +23,10 @@ class _Commands(click.Group):
 @click.version_option(package_name="gambit-actors", prog_name="gambit")
 def main() -> None:
     """Run prompt-folder agents."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a character shows a question mark instead.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 @main.command()

@@ -19,6 +19,7 @@ from gambit_actors.openresponses.events import (
     StandardEvent,
     UnknownEvent,
 )
+from gambit_actors.openresponses.followup import follow_up
 from gambit_actors.openresponses.items import (
     FunctionCall,
     FunctionCallOutput,
@@ -73,6 +74,7 @@ __all__ = [
     "encode",
     "encode_event",
     "events_from_response",
+    "follow_up",
     "response_for",
     "system_message",
     "user_message",

@@ -10,13 +10,17 @@ ends early raises, an error outranks a later completed, and the first terminal e
 is the last word.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import assert_never
 
 import msgspec
 
 from gambit_actors.errors import StreamTruncated
-from gambit_actors.openresponses.building import ItemInProgress, in_output_form
+from gambit_actors.openresponses.building import (
+    ItemInProgress,
+    in_output_form,
+    is_incomplete,
+)
 from gambit_actors.openresponses.events import (
     ContentPartAdded,
     ContentPartDone,
@@ -47,7 +51,7 @@ from gambit_actors.openresponses.events import (
     ResponseQueued,
     UnknownEvent,
 )
-from gambit_actors.openresponses.items import FunctionCall, Item, Message
+from gambit_actors.openresponses.items import Item
 from gambit_actors.openresponses.parts import (
     OutputText,
     Part,
@@ -239,7 +243,11 @@ class ResponseBuilder:
             output = self._output(is_finished=is_completed)
         else:
             output = tuple(
-                in_output_form(item, index=index, is_finished=is_completed)
+                in_output_form(
+                    self._filled(index, item),
+                    index=index,
+                    is_finished=is_completed,
+                )
                 for index, item in enumerate(response.output)
             )
         response = msgspec.structs.replace(response, output=output)
@@ -253,19 +261,24 @@ class ResponseBuilder:
             case _:
                 assert_never(event)
 
+    def _filled(self, index: int, item: Item) -> Item:
+        """An item of the final response, with what it had and now lacks."""
+        progress = self._items.get(index)
+        if progress is None:
+            return item
+        progress.announce(item, is_finished=True)
+        return progress.build() or item
+
     def _completed(self, response: Response) -> Response:
         """A completed response, if nothing speaks against it."""
-        if self._error is not None or response.status == "failed":
+        if self._error or response.error or response.status == "failed":
             self.problems.append("response.completed for a response that failed")
             return self._failed(response)
         if response.status in ("incomplete", "cancelled"):
             self.problems.append(f"response.completed with status {response.status}")
             return _incomplete(response, response.status)
         # "An incomplete item forces the response to incomplete."
-        if any(
-            isinstance(item, Message | FunctionCall) and item.status == "incomplete"
-            for item in response.output
-        ):
+        if any(is_incomplete(item) for item in response.output):
             self.problems.append("response.completed with an incomplete item")
             return _incomplete(response, "incomplete_item")
         return msgspec.structs.replace(response, status="completed")
@@ -284,8 +297,14 @@ class ResponseBuilder:
         )
 
 
-def build_response(events: Iterable[Event]) -> Response:
+def build_response(
+    events: Iterable[Event], *, on_event: Callable[[Event], None] | None = None
+) -> Response:
     """Fold a finished stream of events into its response.
+
+    Args:
+        events: all of them.
+        on_event: is shown each event as it is folded.
 
     Raises:
         StreamTruncated: there was no terminal event.
@@ -293,6 +312,8 @@ def build_response(events: Iterable[Event]) -> Response:
     builder = ResponseBuilder()
     for event in events:
         builder.feed(event)
+        if on_event is not None:
+            on_event(event)
     return builder.close()
 
 

@@ -1,4 +1,4 @@
-"""The parts of a response that is still being said: chunks in, items out.
+"""Items that are still being said: chunks in, items out.
 
 Chunks are kept in lists and joined when somebody asks, because joining at every
 delta costs quadratic time. The `ResponseBuilder` decides which of these an event
@@ -137,6 +137,7 @@ class ItemInProgress:
         match self._announced or self._implied():
             case Message(content=said) as item:
                 streamed: str | tuple[Part, ...] = content
+                said = () if _is_blank(said) and streamed else said
                 return msgspec.structs.replace(item, content=self._rank(said, streamed))
             case FunctionCall(arguments=said) as item:
                 arguments = self._rank(said, self.arguments.join())
@@ -183,9 +184,25 @@ def in_output_form(item: Item, *, index: int, is_finished: bool) -> Item:
     return msgspec.structs.replace(item, id=f"item_{index}")
 
 
+def as_begun(item: Item) -> Item:
+    """An item as it is announced: whole perhaps, and not yet said to be."""
+    if isinstance(item, Message | FunctionCall | FunctionCallOutput):
+        return msgspec.structs.replace(item, status="in_progress")
+    return item
+
+
+def is_incomplete(item: Item) -> bool:
+    """Whether the model was cut off in the middle of this."""
+    return isinstance(item, Message | FunctionCall) and item.status == "incomplete"
+
+
 def _parts_of(message: Message, text: str) -> tuple[Part, ...]:
     is_model = message.role == "assistant"
     return (OutputText(text=text) if is_model else InputText(text=text),)
+
+
+def _is_blank(content: str | tuple[Part, ...]) -> bool:
+    return all(part in _EMPTY.values() for part in content)
 
 
 def _in_order(parts: dict[int, PartInProgress]) -> tuple[Part, ...]:

@@ -25,7 +25,7 @@ from typing import Literal, TypeAlias, cast
 
 import msgspec
 
-from gambit_actors.errors import BadRequest, WireError
+from gambit_actors.errors import BadRequest
 from gambit_actors.openresponses.base import (
     NO_EXTRA,
     UNKNOWN_TAG,
@@ -51,7 +51,7 @@ from gambit_actors.openresponses.parts import (
     Part,
     Refusal,
 )
-from gambit_actors.openresponses.reading import compile_reader
+from gambit_actors.openresponses.reading import Mismatch, compile_reader
 from gambit_actors.openresponses.writing import to_builtins
 
 
@@ -148,7 +148,8 @@ def items_from_chat(messages: Iterable[ChatMessage]) -> tuple[Item, ...]:
     """Turn a chat conversation into items.
 
     Raises:
-        WireError: a tool message does not say which call it answers.
+        BadRequest: a tool message does not say which call it answers, or a part
+            that is named after an item's part has not its form.
     """
     return tuple(
         item
@@ -184,7 +185,7 @@ def _items_of(message: ChatMessage, index: int) -> list[Item]:
     if message.role == "tool":
         return [_output_of(message, index)]
     is_model = message.role == "assistant"
-    content = _parts_from_chat(message.content, is_model=is_model)
+    content = _parts_from_chat(message, index, is_model=is_model)
     if message.refusal is not None:
         content = (*content, Refusal(refusal=message.refusal))
     calls = [_call_from_chat(call) for call in message.tool_calls or ()]
@@ -197,10 +198,10 @@ def _items_of(message: ChatMessage, index: int) -> list[Item]:
 
 def _output_of(message: ChatMessage, index: int) -> FunctionCallOutput:
     if message.tool_call_id is None:
-        raise WireError(f"[{index}]", "a tool message needs a tool_call_id")
+        raise BadRequest(f"[{index}]", "a tool message needs a tool_call_id")
     output: str | tuple[Part, ...]
     if isinstance(message.content, tuple):
-        output = _parts_from_chat(message.content, is_model=False)
+        output = _parts_from_chat(message, index, is_model=False)
     else:
         output = message.content or ""
     return FunctionCallOutput(
@@ -209,31 +210,35 @@ def _output_of(message: ChatMessage, index: int) -> FunctionCallOutput:
 
 
 def _call_from_chat(call: ToolCall) -> FunctionCall:
-    extra = call.extra
-    if call.function.extra:
-        extra = Extra(extra | {"function": dict(call.function.extra)})
     return FunctionCall(
         call_id=call.id,
         name=call.function.name,
         arguments=call.function.arguments,
-        extra=extra,
+        extra=_stashed(call.extra, "function", call.function.extra),
     )
 
 
 def _call_of(item: FunctionCall) -> ToolCall:
-    nested = item.extra.get("function")
-    extra = item.extra
-    if isinstance(nested, dict):
-        extra = Extra((k, v) for k, v in extra.items() if k != "function") or NO_EXTRA
-    return ToolCall(
-        id=item.call_id,
-        function=ChatFunction(
-            name=item.name,
-            arguments=item.arguments,
-            extra=Extra(nested) if isinstance(nested, dict) else NO_EXTRA,
-        ),
-        extra=extra,
-    )
+    extra, inner = _unstashed(item.extra, "function")
+    function = ChatFunction(name=item.name, arguments=item.arguments, extra=inner)
+    return ToolCall(id=item.call_id, function=function, extra=extra)
+
+
+def _stashed(extra: Extra, place: str, nested: Extra) -> Extra:
+    """Keys of an object in an object, kept under a name of their own.
+
+    Chat nests where items are flat; without a name, the way back would not know
+    which of the two objects a key belongs to.
+    """
+    return Extra(extra | {place: dict(nested)}) if nested else extra
+
+
+def _unstashed(extra: Extra, place: str) -> tuple[Extra, Extra]:
+    nested = extra.get(place)
+    if not isinstance(nested, dict):
+        return extra, NO_EXTRA
+    rest = Extra((key, value) for key, value in extra.items() if key != place)
+    return rest or NO_EXTRA, Extra(nested)
 
 
 def _message_of(item: Message) -> ChatMessage:
@@ -262,14 +267,17 @@ def _tool_message_of(item: FunctionCallOutput) -> ChatMessage:
 
 
 def _parts_from_chat(
-    content: str | tuple[ChatPart, ...] | None, *, is_model: bool
+    message: ChatMessage, index: int, *, is_model: bool
 ) -> tuple[Part, ...]:
     kind = OutputText if is_model else InputText
-    if content is None:
+    if message.content is None:
         return ()
-    if isinstance(content, str):
-        return (kind(text=content),)
-    return tuple(_part_from_chat(part, kind) for part in content)
+    if isinstance(message.content, str):
+        return (kind(text=message.content),)
+    try:
+        return tuple(_part_from_chat(part, kind) for part in message.content)
+    except Mismatch as problem:
+        raise BadRequest(f"[{index}].content", str(problem)) from problem
 
 
 def _part_from_chat(part: ChatPart, kind: type[InputText | OutputText]) -> Part:
@@ -282,13 +290,13 @@ def _part_from_chat(part: ChatPart, kind: type[InputText | OutputText]) -> Part:
             return InputImage(
                 image_url=image.url,
                 detail=image.detail,
-                extra=Extra(image.extra | extra) or NO_EXTRA,
+                extra=_stashed(extra, "image", image.extra),
             )
         case ChatFile(file=file, extra=extra):
             return InputFile(
                 filename=file.filename,
                 file_data=file.file_data,
-                extra=Extra(file.extra | extra) or NO_EXTRA,
+                extra=_stashed(file.extra, "part", extra),
             )
         case UnknownChatPart(type_name=name, extra=extra):
             return cast(Part, _read_part({"type": name} | extra, ""))
@@ -314,10 +322,13 @@ def _chat_from_part(part: Part) -> ChatPart:
         case Refusal(refusal=refusal, extra=extra):
             return ChatRefusal(refusal=refusal, extra=extra)
         case InputImage(image_url=str(url), detail=detail, extra=extra):
-            return ChatImage(image_url=ImageUrl(url=url, detail=detail), extra=extra)
+            extra, inner = _unstashed(extra, "image")
+            image = ImageUrl(url=url, detail=detail, extra=inner)
+            return ChatImage(image_url=image, extra=extra)
         case InputFile(file_url=None, filename=name, file_data=data, extra=extra):
+            extra, outer = _unstashed(extra, "part")
             file = ChatFileData(filename=name, file_data=data, extra=extra)
-            return ChatFile(file=file)
+            return ChatFile(file=file, extra=outer)
         case _:
             # No chat form: kept under its own name, which reads back as what it was.
             fields = to_builtins(part)

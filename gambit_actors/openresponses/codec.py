@@ -206,7 +206,7 @@ def _decode_carefully(data: bytes) -> Event:
 def _read_carefully(value: JSONValue, data: bytes) -> Event:
     kind = value.get("type") if isinstance(value, dict) else None
     try:
-        if kind in OTHER_NAMES:
+        if isinstance(kind, str) and kind in OTHER_NAMES:
             value = value | {"type": OTHER_NAMES[kind]}
         return cast(Event, _read_event(value, ""))
     except Mismatch as problem:

@@ -23,7 +23,10 @@ _WORDS: dict[object, str] = {
 
 def shown(value: JSONValue) -> str:
     """A JSON value for a person to recognise, cut short."""
-    text = msgspec.json.encode(value).decode()
+    try:
+        text = msgspec.json.encode(value).decode()
+    except RecursionError:
+        return "something nested too deeply"
     if len(text) <= _SHOWN_CHARACTERS:
         return text
     return text[: _SHOWN_CHARACTERS - 1] + "…"

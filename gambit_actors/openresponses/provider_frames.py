@@ -19,6 +19,7 @@ from gambit_actors.openresponses.events import (
     MalformedEvent,
     OutputTextDelta,
 )
+from gambit_actors.openresponses.reading import parse_json
 from gambit_actors.openresponses.sse import (
     DEFAULT_MAX_EVENT_BYTES,
     SSEDecoder,
@@ -54,7 +55,7 @@ class ProviderEvent(_Frame, frozen=True, kw_only=True, tag="provider_event"):
 
     def payload(self) -> JSONValue:
         """The JSON document, parsed; None for what is not JSON."""
-        return None if self.data is None else msgspec.json.decode(self.data)
+        return None if self.data is None else parse_json(bytes(self.data))
 
 
 class TextDeltaFrame(_Frame, frozen=True, kw_only=True, tag="output_text_delta"):
@@ -161,6 +162,6 @@ def _problems(frame: SSEFrame, event: Event) -> tuple[str, ...]:
     if isinstance(event, MalformedEvent):
         return (event.problem,)
     # A stream without event lines is common; a reasoning event has two names.
-    if frame.event in (event.type, "message") or frame.event in OTHER_NAMES:
+    if OTHER_NAMES.get(frame.event, frame.event) in (event.type, "message"):
         return ()
     return (f"the event line says {frame.event}, the data {event.type}",)

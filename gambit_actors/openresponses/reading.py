@@ -21,12 +21,14 @@ from typing import NoReturn, TypeAlias, TypeVar, cast
 import msgspec
 
 from gambit_actors.openresponses.base import (
+    EXTRA_KEY,
     NO_EXTRA,
     Extra,
     JSONValue,
     Open,
     Tagged,
     Unknown,
+    refuse_reserved,
 )
 from gambit_actors.openresponses.describing import described, explained, shown
 
@@ -60,7 +62,11 @@ def parse_json(data: bytes) -> JSONValue:
         if b"\\u" in data:
             try:
                 return _without_surrogates(
-                    json.loads(data, parse_constant=_refuse_number, parse_float=_finite)
+                    json.loads(
+                        data.decode(),
+                        parse_constant=_refuse_number,
+                        parse_float=_finite,
+                    )
                 )
             except (ValueError, RecursionError):
                 pass
@@ -122,37 +128,54 @@ def _list_reader(read_entry: Reader) -> Reader:
 
 @functools.cache
 def _struct_reader(kind: type[Open]) -> Reader:
-    fields = {
-        field.encode_name: (
-            field.name,
-            compile_reader(field.type),
-            _takes_null(field.type),
-            field.required,
-        )
-        for field in msgspec.structs.fields(kind)
-        if field.name != "extra"
-    }
+    read_fields = _fields_reader(kind)
     tag_field = kind.__struct_config__.tag_field
-    required = {name for name, (_, _, _, needed) in fields.items() if needed}
+    keys = {field.encode_name for field in msgspec.structs.fields(kind)}
+    keys = (keys - {EXTRA_KEY}) | ({tag_field} if tag_field else set())
 
     def read(value: JSONValue, path: str) -> Open:
         if not isinstance(value, dict):
             _refuse(path, "an object", value)
         value = kind.upgrade(value)
-        known: dict[str, JSONValue] = {}
-        extra = Extra()
-        for key, entry in value.items():
-            if key not in fields:
-                if key != tag_field:
-                    extra[key] = entry
-                continue
-            name, read_field, takes_null, needed = fields[key]
+        extra = NO_EXTRA
+        if not value.keys() <= keys:
+            extra = Extra((k, entry) for k, entry in value.items() if k not in keys)
+            value = {k: entry for k, entry in value.items() if k in keys}
+        try:
+            # Most often the strange keys were all that was strange.
+            struct = msgspec.convert(value, type=kind, dec_hook=refuse_reserved)
+        except msgspec.ValidationError:
+            own = {k: entry for k, entry in value.items() if k != tag_field}
+            struct = kind(**read_fields(own, path))
+        return msgspec.structs.replace(struct, extra=extra) if extra else struct
+
+    return read
+
+
+def _fields_reader(kind: type[Open]) -> Reader:
+    """Make the reader of a struct's own keys, one by one."""
+    fields = {
+        field.encode_name: (
+            field.name,
+            compile_reader(field.type),
             # An optional key that is null says no more than one that is not there.
-            if entry is not None or takes_null or needed:
+            field.required or _takes_null(field.type),
+        )
+        for field in msgspec.structs.fields(kind)
+        if field.encode_name != EXTRA_KEY
+    }
+    required = [f.encode_name for f in msgspec.structs.fields(kind) if f.required]
+
+    def read(value: dict[str, JSONValue], path: str) -> dict[str, JSONValue]:
+        known: dict[str, JSONValue] = {}
+        for key, entry in value.items():
+            name, read_field, means_null = fields[key]
+            if entry is not None or means_null:
                 known[name] = read_field(entry, f"{path}.{key}" if path else key)
-        for key in required - value.keys():
-            raise Mismatch(path, f"the key {key!r} is missing")
-        return kind(**known, extra=extra or NO_EXTRA)
+        for key in required:
+            if key not in value:
+                raise Mismatch(path, f"the key {key!r} is missing")
+        return known
 
     return read
 

@@ -29,11 +29,8 @@ def events_from_response(response: Response) -> Events:
     is in it, and sent whole where it has not.
 
     Raises:
-        ValueError: the response has not ended.
+        WriterMisuse: the response has not ended.
     """
-    if response.status not in ("completed", "incomplete", "failed"):
-        msg = f"a response that is {response.status} cannot be replayed"
-        raise ValueError(msg)
     writer = ResponseWriter(
         msgspec.structs.replace(
             response, usage=None, error=None, incomplete_details=None, completed_at=None
@@ -42,22 +39,7 @@ def events_from_response(response: Response) -> Events:
     events = writer.start()
     for key, item in enumerate(response.output):
         events += _item_events(writer, key, item)
-    return events + _end_events(writer, response)
-
-
-def _end_events(writer: ResponseWriter, response: Response) -> Events:
-    if response.status == "failed" and response.error is not None:
-        code, message = response.error.code, response.error.message
-        return writer.fail(code, message, usage=response.usage)
-    if response.status == "failed":
-        return writer.fail("unknown", "no reason was given", usage=response.usage)
-    if response.status == "incomplete":
-        details = response.incomplete_details
-        reason = details.reason if details else "unknown"
-        return writer.cancel(reason=reason, usage=response.usage)
-    return writer.finish(
-        "end_turn", usage=response.usage, completed_at=response.completed_at
-    )
+    return events + writer.end_like(response)
 
 
 def _item_events(writer: ResponseWriter, key: int, item: Item) -> Events:

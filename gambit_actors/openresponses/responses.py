@@ -103,6 +103,11 @@ class EchoedReasoning(Open, frozen=True, kw_only=True):
     summary: str | None = written(None)
 
 
+def _no_metadata() -> dict[str, JSONValue]:
+    # Not the bare dict: an empty product of that, msgspec does take for a default.
+    return {}
+
+
 class Response(Open, frozen=True, kw_only=True):
     """One answer: its items, how it went, what it cost, what was asked for.
 
@@ -139,7 +144,7 @@ class Response(Open, frozen=True, kw_only=True):
     service_tier: str = written("default")
     store: bool = written(True)  # noqa: FBT003
     background: bool = written(False)  # noqa: FBT003
-    metadata: JSONValue = written_from(dict)
+    metadata: JSONValue = written_from(_no_metadata)
     safety_identifier: str | None = written(None)
     prompt_cache_key: str | None = written(None)
 

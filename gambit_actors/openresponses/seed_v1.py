@@ -40,7 +40,13 @@ from gambit_actors.openresponses.events import (
     StandardEvent,
     UnknownEvent,
 )
-from gambit_actors.openresponses.items import Item, Message, user_message
+from gambit_actors.openresponses.followup import items_of_input
+from gambit_actors.openresponses.items import (
+    FunctionCall,
+    FunctionCallOutput,
+    Item,
+    Message,
+)
 from gambit_actors.openresponses.parts import InputText, OutputText
 from gambit_actors.openresponses.reading import Mismatch, parse_json
 from gambit_actors.openresponses.requests import CreateResponse
@@ -100,7 +106,7 @@ def request_from_v1(value: JSONValue) -> CreateResponse:
 def v1_from_request(request: CreateResponse) -> JSONValue:
     """Write a request in v1 form."""
     fields = cast(_JSONObject, to_builtins(request))
-    fields["input"] = [v1_from_item(item) for item in _items_in(request)]
+    fields["input"] = [v1_from_item(item) for item in items_of_input(request)]
     if request.tools is not None:
         fields["tools"] = [_nested(tool) for tool in fields["tools"]]
     if isinstance(fields.get("tool_choice"), dict):
@@ -171,9 +177,11 @@ def v1_from_item(item: Item) -> JSONValue:
         kind = OutputText if item.role == "assistant" else InputText
         item = msgspec.structs.replace(item, content=(kind(text=item.content),))
     fields = cast(_JSONObject, to_builtins(item))
+    if not isinstance(item, Message | FunctionCall | FunctionCallOutput):
+        return fields
     fields.pop("status", None)
     for part in fields.get("content") or ():
-        if isinstance(part, dict) and part.get("annotations") == []:
+        if part.get("annotations") == []:
             del part["annotations"]
     return fields
 
@@ -235,14 +243,6 @@ def _error_from_v1(error: _JSONObject) -> _JSONObject:
     return {"message": "no reason was given"} | {
         key: entry for key, entry in error.items() if entry is not None
     }
-
-
-def _items_in(request: CreateResponse) -> tuple[Item, ...]:
-    if request.input is None:
-        return ()
-    if isinstance(request.input, str):
-        return (user_message(request.input),)
-    return request.input
 
 
 def _nested(tool: _JSONObject) -> _JSONObject:

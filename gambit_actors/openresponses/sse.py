@@ -86,14 +86,14 @@ class SSEDecoder:
             lines = chunk.splitlines()
             if len(lines) == _LINES_PER_EVENT and chunk.endswith(b"\n\n"):
                 first, second, blank = lines
-                if (
-                    first in _EVENT_LINES
-                    and second.startswith(b"data: ")
-                    and not blank
-                    and chunk.isascii()
-                ):
+                if first in _EVENT_LINES and second.startswith(b"data: ") and not blank:
+                    data = second[6:]
                     return [
-                        SSEFrame(_EVENT_LINES[first], second[6:], self.last_event_id)
+                        SSEFrame(
+                            _EVENT_LINES[first],
+                            data if data.isascii() else _valid_utf8(data),
+                            self.last_event_id,
+                        )
                     ]
         return self._feed_any(chunk)
 
@@ -115,8 +115,7 @@ class SSEDecoder:
             self._start is not None
             or self._after_cr
             or self._held
-            or self._event
-            or self._data
+            or self._is_inside_event()
             or self._has_overflowed
         )
         if not frames:
@@ -173,7 +172,7 @@ class SSEDecoder:
     def _frames(self, lines: list[bytes], *, is_small: bool) -> list[SSEFrame]:
         frames: list[SSEFrame] = []
         position = 0
-        if self._data or self._event:
+        if self._is_inside_event():
             # In the middle of an event: by the grammar up to its end.
             position = lines.index(b"") + 1 if b"" in lines else len(lines)
             self._end_lines(lines[:position], frames)
@@ -185,6 +184,10 @@ class SSEDecoder:
                 position += run
         self._end_lines(lines[position:], frames)
         return frames
+
+    def _is_inside_event(self) -> bool:
+        """Whether a line has been read that the next blank line makes use of."""
+        return bool(self._data or self._event) or self._id != self.last_event_id
 
     def _plain_frames(self, lines: list[bytes]) -> list[SSEFrame] | None:
         """The frames of lines that are event, data, blank over and over; or None."""

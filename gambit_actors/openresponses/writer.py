@@ -34,6 +34,7 @@ from gambit_actors.openresponses.blocks import (
     ReasoningBlock,
     Steps,
 )
+from gambit_actors.openresponses.building import as_begun, is_incomplete
 from gambit_actors.openresponses.events import (
     ErrorEvent,
     ErrorPayload,
@@ -64,6 +65,11 @@ Events: TypeAlias = list[StandardEvent]
 
 # Why a response is incomplete, for the stop reasons that make it so.
 _CUT_SHORT = {"max_tokens": "max_output_tokens", "content_filter": "content_filter"}
+_TERMINAL: dict[str, type[ResponseCompleted | ResponseFailed | ResponseIncomplete]] = {
+    "completed": ResponseCompleted,
+    "failed": ResponseFailed,
+    "incomplete": ResponseIncomplete,
+}
 
 
 class _State(enum.Enum):
@@ -134,6 +140,8 @@ class ResponseWriter:
             raise WriterMisuse(msg)
         cut = _CUT_SHORT.get(reason)
         steps = self._stop_all("incomplete" if cut else "completed")
+        if cut is None and any(is_incomplete(item) for item in self._items.values()):
+            cut = "incomplete_item"
         if cut is not None:
             return steps + self._incomplete(cut, usage)
         self._end("completed", usage=usage, completed_at=completed_at)
@@ -167,6 +175,23 @@ class ResponseWriter:
         error = ResponseError(code=code, message=message)
         self._end("failed", usage=usage, error=error)
         return steps + self._numbered([ResponseFailed(response=self._response)])
+
+    def end_like(self, ended: Response) -> Events:
+        """End as another response has ended, with its usage, error and details."""
+        terminal = _TERMINAL.get(ended.status)
+        if terminal is None:
+            msg = f"a response that is {ended.status} has not ended"
+            raise WriterMisuse(msg)
+        is_whole = ended.status == "completed"
+        steps = self._stop_all("completed" if is_whole else "incomplete")
+        self._end(
+            ended.status,
+            usage=ended.usage,
+            error=ended.error,
+            incomplete_details=ended.incomplete_details,
+            completed_at=ended.completed_at,
+        )
+        return steps + self._numbered([terminal(response=self._response)])
 
     # Blocks
 
@@ -249,7 +274,7 @@ class ResponseWriter:
         self._settle(index, item)
         return steps + self._numbered(
             [
-                OutputItemAdded(output_index=index, item=item),
+                OutputItemAdded(output_index=index, item=as_begun(item)),
                 OutputItemDone(output_index=index, item=item),
             ]
         )

@@ -1,0 +1,228 @@
+"""``gambit demo`` shows a stream, says how it went, and does a terminal no harm."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from gambit_actors.cli.main import main
+
+STREAMS = Path(__file__).resolve().parent.parent / "fixtures" / "streams"
+GAMBIT = Path(sys.executable).with_name("gambit")
+
+
+def run(*arguments: str, stdin: bytes | None = None, **env: str) -> Result:
+    """Run a command in this process, its output 200 columns wide."""
+    settings = {"COLUMNS": "200", "NO_COLOR": "1"} | env
+    return CliRunner(env=settings).invoke(main, list(arguments), input=stdin)
+
+
+def golden(name: str) -> str:
+    """Find a golden stream."""
+    return str(STREAMS / f"{name}.sse")
+
+
+def stream_saying(text: str) -> bytes:
+    """Make a stream whose text, call, status and error all are this text."""
+    message = {
+        "type": "message",
+        "id": "m",
+        "role": "assistant",
+        "status": text,
+        "content": [{"type": "output_text", "text": text, "annotations": []}],
+    }
+    call = {"type": "function_call", "call_id": "c", "name": text, "arguments": text}
+    events: list[dict[str, object]] = [
+        {"type": "response.output_text.delta", "output_index": 0, "delta": text},
+        {"type": "response.output_item.added", "output_index": 1, "item": call},
+        {
+            "type": "response.failed",
+            "response": {
+                "id": "r",
+                "status": "failed",
+                "output": [message, call, {"type": text, "status": text}],
+                "error": {"code": "c", "message": text},
+            },
+        },
+        {"type": text},
+    ]
+    return b"".join(b"data: " + json.dumps(e).encode() + b"\n\n" for e in events)
+
+
+def test_the_demo_shows_text_items_and_usage() -> None:
+    """Without a file the shipped recording is decoded and told in full."""
+    result = run("demo")
+    assert result.exit_code == 0
+    assert result.stderr == ""
+    assert "Happy to help!" in result.stdout
+    for kind in ("reasoning", "message", "function_call"):
+        assert f"\n{kind}" in result.stdout
+    assert '→ find_order {"order_id": "A-1001"}' in result.stdout
+    assert "completed · " in result.stdout
+    assert "509 tokens (412 in, 97 out)" in result.stdout
+
+
+def test_the_installed_script_runs() -> None:
+    """The command that installing puts beside the interpreter shows the demo."""
+    done = subprocess.run(
+        [GAMBIT, "demo", "--fast"], capture_output=True, check=False, encoding="utf-8"
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "509 tokens" in done.stdout
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_a_terminal_without_unicode_is_no_crash(encoding: str) -> None:
+    """What the terminal cannot show is replaced, and the demo goes on to its end."""
+    done = subprocess.run(
+        [GAMBIT, "demo", "--fast"],
+        capture_output=True,
+        check=False,
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+    )
+    assert b"Traceback" not in done.stderr
+    assert done.returncode == 0
+    assert b"509 tokens" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("text", "completed"),
+        ("parallel_calls", "completed"),
+        ("reasoning", "completed"),
+        ("incomplete_max_tokens", "incomplete · max_output_tokens"),
+        ("failed", "failed · The model worker stopped unexpectedly."),
+    ],
+)
+def test_a_recorded_stream(name: str, shown: str) -> None:
+    """A file is decoded like the recording; its status and reason are told."""
+    text = json.loads((STREAMS / f"{name}.expected.json").read_bytes())["text"]
+    result = run("demo", golden(name))
+    assert result.exit_code == 0
+    # Two messages are two lines on the screen, and one text in the expected file.
+    assert "".join(text.split()) in "".join(result.stdout.split())
+    assert shown in result.stdout
+
+
+@pytest.mark.parametrize(
+    "name", ["truncated", "truncated_between_events", "done_early"]
+)
+def test_a_cut_stream_is_an_error(name: str) -> None:
+    """Exit 1, one sentence on stderr, and what had arrived is shown all the same."""
+    expected = json.loads((STREAMS / f"{name}.expected.json").read_bytes())
+    result = run("demo", golden(name))
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Error: the stream ended early: ")
+    assert result.stderr.count("\n") == 1
+    assert "Traceback" not in result.output
+    assert expected["text"] in result.stdout
+    for part in expected.get("arguments", []):
+        assert part in result.stdout
+    assert "in_progress · " in result.stdout
+    assert "incomplete" in result.stdout
+
+
+def test_odd_things_are_told() -> None:
+    """Unknown and malformed events are counted, and problems noted."""
+    assert ", 1 malformed" in run("demo", golden("invalid_json")).stdout
+    assert " unknown" in run("demo", golden("unknown_events")).stdout
+    assert (
+        "note: output 0 was never announced" in run("demo", golden("skip_added")).stdout
+    )
+
+
+def test_a_dash_reads_standard_input() -> None:
+    """The stream may come through a pipe."""
+    piped = run("demo", "-", stdin=(STREAMS / "text.sse").read_bytes())
+    assert piped.exit_code == 0
+    assert piped.stdout == run("demo", golden("text")).stdout
+
+
+def test_no_stream_at_all_is_a_cut_one() -> None:
+    """Empty input has no end and is said to have none."""
+    result = run("demo", "-", stdin=b"")
+    assert result.exit_code == 1
+    assert "0 events" in result.stderr
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    """A wrong argument is a usage error that names it; a folder is one too."""
+    missing = run("demo", str(tmp_path / "missing.sse"))
+    assert missing.exit_code == 2
+    assert "missing.sse' does not exist" in missing.stderr
+    assert run("demo", str(tmp_path)).exit_code == 2
+    assert run("demo", "--no-such-option").exit_code == 2
+
+
+@pytest.mark.parametrize("color", [{}, {"NO_COLOR": "", "FORCE_COLOR": "1"}])
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "\x1b]0;owned\x07",
+        "\x1b[2J\x1b[H",
+        "\x9b31m",
+        "\x1b]8;;https://evil.test\x1b\\link\x1b]8;;\x1b\\",
+        "safe\rrm -rf",
+        "\b\b\b",
+        "\N{RIGHT-TO-LEFT OVERRIDE}txt.exe",
+    ],
+)
+def test_a_model_cannot_steer_the_terminal(attack: str, color: dict[str, str]) -> None:
+    """Control sequences in a stream come out as replacement characters."""
+    result = run("demo", "-", stdin=stream_saying(f"A{attack}Z"), **color)
+    assert result.exit_code == 0
+    assert attack not in result.stdout
+    assert "\N{REPLACEMENT CHARACTER}" in result.stdout
+    for control in attack:
+        if not control.isprintable() and control != "\x1b":
+            assert control not in result.stdout
+    # With colors on, escapes are there: rich's own, for style and nothing else.
+    escapes = [rest.partition("m")[0] for rest in result.stdout.split("\x1b")[1:]]
+    assert all(e[:1] == "[" and set(e[1:]) <= set("0123456789;") for e in escapes)
+    assert bool(escapes) == bool(color)
+
+
+@pytest.mark.parametrize(
+    "markup", ["[bold]x[/bold]", "[/]", "[link=https://evil.test]x", ":smile:", "[red]"]
+)
+def test_markup_is_shown_as_it_is(markup: str) -> None:
+    """What looks like rich markup is text like any other, wherever it stands."""
+    result = run("demo", "-", stdin=stream_saying(markup))
+    assert result.exit_code == 0
+    # Delta, call, message, call and type in the table, error, note at the end.
+    assert result.stdout.count(markup) >= 6
+
+
+def test_help_and_version() -> None:
+    """The command says what it has, what a command takes, and which version it is."""
+    top = run("--help")
+    assert (top.exit_code, run("-h").stdout) == (0, top.stdout)
+    assert "demo  Decode a recorded Open Responses stream" in top.stdout
+    assert "--fast" in run("demo", "--help").stdout
+    version = run("--version")
+    assert version.exit_code == 0
+    assert version.stdout.startswith("gambit, version 0.")
+
+
+def test_help_is_light() -> None:
+    """Asking for help loads neither the terminal nor the network libraries."""
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", GAMBIT, "--help"],
+        capture_output=True,
+        check=False,
+        encoding="utf-8",
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+    )
+    assert done.returncode == 0
+    loaded = {
+        line.rpartition("|")[2].strip().partition(".")[0]
+        for line in done.stderr.splitlines()
+        if line.startswith("import time:")
+    }
+    assert {"click", "gambit_actors"} <= loaded
+    assert not loaded & {"rich", "trio", "httpx", "msgspec"}
