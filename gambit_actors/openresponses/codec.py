@@ -183,7 +183,13 @@ def decode_event(data: bytes) -> Event:
 
 def event_from_json(value: JSONValue) -> Event:
     """Read one event from JSON that is already parsed. Never raises for it."""
-    return _read_carefully(value, msgspec.json.encode(value))
+    try:
+        data = msgspec.json.encode(value)
+    except (TypeError, UnicodeEncodeError, RecursionError) as problem:
+        return MalformedEvent(
+            reason="invalid_json", problem=f"not JSON: {problem}", raw=""
+        )
+    return _read_carefully(value, data)
 
 
 def _decode_carefully(data: bytes) -> Event:

@@ -26,6 +26,9 @@ from gambit_actors.openresponses.sse import (
     SSEFrame,
 )
 
+# Not None: msgspec can write an optional raw document but not read it back.
+_NO_DATA = msgspec.Raw(b"")
+
 
 class _Frame(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type"
@@ -41,7 +44,7 @@ class ProviderEvent(_Frame, frozen=True, kw_only=True, tag="provider_event"):
         provider: who sent it.
         status: ``event`` for JSON, ``done`` for the marker, else ``invalid_json``.
         event_name: what the ``event`` line said; ``message`` where there was none.
-        data: the JSON document, for an event, byte for byte.
+        data: the JSON document, for an event, byte for byte; else empty.
         raw: the payload as text, for what is not JSON.
         errors: what is wrong with it, one sentence each.
     """
@@ -49,13 +52,13 @@ class ProviderEvent(_Frame, frozen=True, kw_only=True, tag="provider_event"):
     provider: str
     status: Literal["event", "done", "invalid_json"]
     event_name: str
-    data: msgspec.Raw | None = None
+    data: msgspec.Raw = _NO_DATA
     raw: str | None = None
     errors: tuple[str, ...] = ()
 
     def payload(self) -> JSONValue:
         """The JSON document, parsed; None for what is not JSON."""
-        return None if self.data is None else parse_json(bytes(self.data))
+        return parse_json(bytes(self.data)) if self.status == "event" else None
 
 
 class TextDeltaFrame(_Frame, frozen=True, kw_only=True, tag="output_text_delta"):
@@ -148,7 +151,7 @@ class ProviderFrames:
             provider=self._provider,
             status=status,
             event_name=frame.event,
-            data=msgspec.Raw(frame.data) if is_json else None,
+            data=msgspec.Raw(frame.data) if is_json else _NO_DATA,
             raw=None if is_json else frame.data.decode(),
             errors=errors,
         )

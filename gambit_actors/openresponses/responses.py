@@ -256,13 +256,19 @@ def _echo_text(text: TextConfig | None) -> EchoedText:
                 name=shape.name,
                 description=shape.description,
                 strict=bool(shape.strict),
+                extra=shape.extra,
             ),
             verbosity=text.verbosity,
+            extra=text.extra,
         )
-    return EchoedText(format=shape or TextFormat(), verbosity=text.verbosity)
+    return EchoedText(
+        format=shape or TextFormat(), verbosity=text.verbosity, extra=text.extra
+    )
 
 
 def _echo_reasoning(reasoning: ReasoningConfig | None) -> EchoedReasoning | None:
     if reasoning is None:
         return None
-    return EchoedReasoning(effort=reasoning.effort, summary=reasoning.summary)
+    return EchoedReasoning(
+        effort=reasoning.effort, summary=reasoning.summary, extra=reasoning.extra
+    )

@@ -25,7 +25,7 @@ DONE_FRAME = b"data: [DONE]\n\n"
 
 _BOM = b"\xef\xbb\xbf"
 _LINES_PER_EVENT = 3
-_RETRY_DIGITS = 15
+_RETRY_DIGITS = 4000  # Python refuses to read numbers much longer than that.
 
 # The first line of an event as everybody writes it, and the name it gives.
 _EVENT_LINES = {
@@ -101,7 +101,7 @@ class SSEDecoder:
         """End the stream; give back what was cut off, which the grammar discards.
 
         Raises:
-            EventTooLarge: the stream ended in one, and nobody was told yet.
+            EventTooLarge: the stream has an event that outgrew the limit.
         """
         self._refuse_overflow()
         cut_off = [*self._data, b"".join(self._held)] if self._held else self._data

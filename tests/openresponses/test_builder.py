@@ -262,9 +262,10 @@ def test_an_unknown_item_passes_through() -> None:
 
 @pytest.mark.spec("PA-9")
 def test_an_error_outranks_a_later_completed() -> None:
-    """After an error event response.completed is taken for failed, with that error."""
+    """After an error response.completed is taken for failed, with the first error."""
     error = ev.ErrorEvent(error=ev.ErrorPayload(message="It broke.", code="broken"))
-    builder = fed(CREATED, error, completed(message("Hi")))
+    later = ev.ErrorEvent(error=ev.ErrorPayload(message="It fell over, too."))
+    builder = fed(CREATED, error, later, completed(message("Hi")))
     response = builder.close()
     assert response.status == "failed"
     assert response.error == ResponseError(code="broken", message="It broke.")

@@ -17,6 +17,7 @@ from gambit_actors.openresponses.events import (
     ReasoningSummaryTextDelta,
     RefusalDelta,
     ResponseCompleted,
+    ResponseCreated,
     ResponseFailed,
     ResponseIncomplete,
 )
@@ -183,6 +184,17 @@ def test_no_prefix_of_a_stream_is_completed(
     with pytest.raises(StreamTruncated) as caught:
         builder.close()
     assert caught.value.events_seen == seen
+
+
+@pytest.mark.spec("PA-9")
+@pytest.mark.parametrize("status", ["queued", "completed", "failed"])
+def test_a_partial_response_is_in_progress_whatever_it_says(status: str) -> None:
+    """A status that a server gave too early is not taken over."""
+    builder = ResponseBuilder()
+    builder.feed(ResponseCreated(response=response_of(status, ITEMS["call"])))
+    assert builder.partial().status == "in_progress"
+    with pytest.raises(StreamTruncated):
+        builder.close()
 
 
 @pytest.mark.slow

@@ -90,6 +90,8 @@ def test_a_text_block() -> None:
     whole = msgspec.structs.replace(
         begun, status="completed", content=(OutputText(text="Hello"),)
     )
+    # Clients of the standard's first version insist on log probabilities.
+    assert all(getattr(event, "logprobs", ()) == () for event in events)
     assert isinstance(events[2], ev.OutputItemAdded)
     assert events[2].item == begun
     assert w.response.output == (whole,)
