@@ -13,10 +13,11 @@ output. What may change is the spelling, where one side has two for the same thi
 * One text part is a plain string in chat.
 * An assistant message of nothing but tool calls joins an assistant message that
   stands right before it; items do not tell the two from one message.
-* Empty text beside tool calls is no text.
+* Empty text beside tool calls is no text; a tool message without content has "".
+* A refusal at the end of the content is the ``refusal`` field in chat.
 
-Keys beyond these rules travel in ``extra``. A chat has no place for the ids and
-statuses of items nor for annotations. An item that has no place in it at all
+Keys beyond these rules travel in ``extra``. A chat has no place for the ids, statuses
+and phases of items nor for annotations and log probabilities. An item that has no place in it at all
 (reasoning, a reference, an unknown type) is handed back in ``left_out``.
 """
 
