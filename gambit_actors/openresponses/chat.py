@@ -17,8 +17,9 @@ output. What may change is the spelling, where one side has two for the same thi
 * A refusal at the end of the content is the ``refusal`` field in chat.
 
 Keys beyond these rules travel in ``extra``. A chat has no place for the ids, statuses
-and phases of items nor for annotations and log probabilities. An item that has no place in it at all
-(reasoning, a reference, an unknown type) is handed back in ``left_out``.
+and phases of items nor for annotations and log probabilities. An item that has no
+place in it at all (reasoning, a reference, an unknown type) is handed back in
+``left_out``.
 """
 
 from collections.abc import Iterable

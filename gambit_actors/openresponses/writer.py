@@ -101,7 +101,8 @@ class ResponseWriter:
     @property
     def response(self) -> Response:
         """The response as far as it is settled; final once the writer has ended."""
-        return self._response
+        output = tuple(self._items[index] for index in sorted(self._items))
+        return msgspec.structs.replace(self._response, output=output)
 
     @property
     def has_ended(self) -> bool:
@@ -145,7 +146,7 @@ class ResponseWriter:
         if cut is not None:
             return steps + self._incomplete(cut, usage)
         self._end("completed", usage=usage, completed_at=completed_at)
-        return steps + self._numbered([ResponseCompleted(response=self._response)])
+        return steps + self._numbered([ResponseCompleted(response=self.response)])
 
     def cancel(
         self, *, reason: str = "cancelled", usage: Usage | None = None
@@ -174,7 +175,7 @@ class ResponseWriter:
         steps = self._stop_all("incomplete")
         error = ResponseError(code=code, message=message)
         self._end("failed", usage=usage, error=error)
-        return steps + self._numbered([ResponseFailed(response=self._response)])
+        return steps + self._numbered([ResponseFailed(response=self.response)])
 
     def end_like(self, ended: Response) -> Events:
         """End as another response has ended, with its usage, error and details."""
@@ -191,7 +192,7 @@ class ResponseWriter:
             incomplete_details=ended.incomplete_details,
             completed_at=ended.completed_at,
         )
-        return steps + self._numbered([terminal(response=self._response)])
+        return steps + self._numbered([terminal(response=self.response)])
 
     # Blocks
 
@@ -271,7 +272,7 @@ class ResponseWriter:
         """Write a whole item of any type: begun and done at once."""
         steps = self._step([])
         index = self._claim_index()
-        self._settle(index, item)
+        self._items[index] = item
         return steps + self._numbered(
             [
                 OutputItemAdded(output_index=index, item=as_begun(item)),
@@ -363,7 +364,7 @@ class ResponseWriter:
             return []
         block, self._held = self._held, None
         item = block.item(status or block.status)
-        self._settle(block.index, item)
+        self._items[block.index] = item
         return self._numbered([OutputItemDone(output_index=block.index, item=item)])
 
     def _stop_all(self, status: ItemStatus) -> Events:
@@ -377,15 +378,10 @@ class ResponseWriter:
             steps += self._release()
         return steps
 
-    def _settle(self, index: int, item: Item) -> None:
-        self._items[index] = item
-        output = tuple(self._items[i] for i in sorted(self._items))
-        self._response = msgspec.structs.replace(self._response, output=output)
-
     def _incomplete(self, reason: str, usage: Usage | None) -> Events:
         details = IncompleteDetails(reason=reason)
         self._end("incomplete", usage=usage, incomplete_details=details)
-        return self._numbered([ResponseIncomplete(response=self._response)])
+        return self._numbered([ResponseIncomplete(response=self.response)])
 
     def _end(self, status: str, **changes: object) -> None:
         self._state = _State.ENDED
