@@ -31,7 +31,7 @@ endif
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
 
-demo: $(VENV)/.run ## run the demo deck; needs no key and no network
+demo: $(VENV)/.run ## play a recorded stream; no key, network only to install
 	@$(VENV)/bin/gambit demo
 
 test: $(VENV)/.dev ## run the tests (PYTEST_ARGS="-k name" to choose)
@@ -94,7 +94,7 @@ clean: ## remove the environment, caches and built files
 $(PY):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	  echo "gambit needs Python 3.11 or newer as '$(PYTHON)': install it (for" \
-	    "example: apt install python3) or name another one: make PYTHON=python3.12" >&2; \
+	    "example: apt install python3) or name another one: make demo PYTHON=python3.12" >&2; \
 	  exit 1; }
 	@$(PYTHON) -c 'import $(VENV_NEEDS)' 2>/dev/null || { \
 	  echo "'$(PYTHON)' cannot make virtual environments: install its venv module" \

@@ -1,6 +1,6 @@
 """Decode a recorded stream and act on it: print text as it comes, list the calls.
 
-Run it:  python examples/decode_stream.py FILE.sse
+Run it:  .venv/bin/python examples/decode_stream.py gambit_actors/cli/demo.sse
 """
 
 import sys
@@ -55,4 +55,6 @@ def main(path: Path) -> int:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2 or not Path(sys.argv[1]).is_file():
+        sys.exit("usage: decode_stream.py FILE.sse")
     sys.exit(main(Path(sys.argv[1])))

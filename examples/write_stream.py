@@ -2,7 +2,10 @@
 
 The model is a function here. Put it behind any HTTP server; the bytes are the body.
 
-Run it:  echo '{"model": "echo", "input": "hello"}' | python examples/write_stream.py
+Run it, and read it:
+
+    echo '{"model": "echo", "input": "hello"}' |
+      .venv/bin/python examples/write_stream.py | .venv/bin/gambit demo -
 """
 
 import sys

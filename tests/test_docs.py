@@ -24,8 +24,11 @@ def python_blocks(page: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_page_runs_top_to_bottom(page: Path) -> None:
+def test_page_runs_top_to_bottom(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A reader who types a page's Python in, top to bottom, sees its asserts hold."""
+    monkeypatch.chdir(tmp_path)
     code = "\n".join(python_blocks(page))
 
     assert "assert" in code

@@ -1,14 +1,17 @@
 """``gambit demo``: a recorded stream, decoded in front of your eyes."""
 
+import collections
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import resources
 
+import click
 from rich.console import Console
 from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from gambit_actors.cli.flow import Flow, printable
 from gambit_actors.errors import StreamTruncated
 from gambit_actors.openresponses.builder import ResponseBuilder
 from gambit_actors.openresponses.codec import decode_event
@@ -32,9 +35,8 @@ from gambit_actors.openresponses.items import (
 )
 from gambit_actors.openresponses.parts import ReasoningText, SummaryText
 from gambit_actors.openresponses.responses import Response
-from gambit_actors.openresponses.sse import SSEDecoder, SSEFrame
+from gambit_actors.openresponses.sse import SSEDecoder
 
-_CHUNK_BYTES = 512
 _PAUSE_SECONDS = 0.02
 _STATUS_STYLES = {"completed": "green", "incomplete": "yellow", "failed": "red"}
 
@@ -44,126 +46,159 @@ def shipped_stream() -> bytes:
     return resources.files("gambit_actors.cli").joinpath("demo.sse").read_bytes()
 
 
-def play(data: bytes, *, is_paced: bool) -> None:
+def play(chunks: Iterable[bytes], *, is_paced: bool) -> None:
     """Decode a stream, show it as it comes, then show what it built.
 
     Raises:
         StreamTruncated: the stream had no end; what there was is shown first.
+        ClickException: there is no event in the stream.
     """
     console = Console(highlight=False)
-    console.print(Rule("the stream, as it arrives", align="left"))
+    flow = Flow(console)
     builder = ResponseBuilder()
-    counts = {"events": 0, "unknown": 0, "malformed": 0}
-    for event in _events(data):
+    tally: collections.Counter[str] = collections.Counter()
+    reader = _Reader(chunks)
+    for event in reader.events():
+        if not tally["event"]:
+            console.print(Rule("the stream, as it arrives", align="left"))
         builder.feed(event)
-        counts["events"] += 1
-        counts["unknown"] += isinstance(event, UnknownEvent)
-        counts["malformed"] += isinstance(event, MalformedEvent)
-        _show_event(console, event)
+        tally["event"] += 1
+        tally["unknown"] += isinstance(event, UnknownEvent)
+        tally["malformed"] += isinstance(event, MalformedEvent)
+        _show_event(flow, event)
         if is_paced:
             time.sleep(_PAUSE_SECONDS)
-    console.print()
+    if not tally["event"]:
+        raise click.ClickException(reader.why_nothing())
+    flow.end_line()
     try:
         response = builder.close()
     except StreamTruncated:
-        _show_response(console, builder.partial(), counts, builder.problems)
+        _show_response(console, builder.partial(), tally)
+        _show_problems(console, [*builder.problems, *reader.cut_off_note()])
         raise
-    _show_response(console, response, counts, builder.problems)
+    _show_response(console, response, tally)
+    _show_problems(console, builder.problems)
 
 
-def _events(data: bytes) -> Iterator[Event]:
-    """Cut in small chunks on purpose: events do not care where reads end."""
-    decoder = SSEDecoder()
-    for start in range(0, len(data), _CHUNK_BYTES):
-        for frame in decoder.feed(data[start : start + _CHUNK_BYTES]):
-            if not frame.is_done:
-                yield _event_of(frame)
-    decoder.close()
+class _Reader:
+    """Bytes to events, and what to say of bytes that hold none."""
+
+    def __init__(self, chunks: Iterable[bytes]) -> None:
+        self._chunks = chunks
+        self._head = b""
+        self._cut_off = b""
+
+    def events(self) -> Iterator[Event]:
+        decoder = SSEDecoder()
+        for chunk in self._chunks:
+            self._head = self._head or chunk[:64]
+            for frame in decoder.feed(chunk):
+                if not frame.is_done:
+                    yield decode_event(frame.data)
+        self._cut_off = decoder.close()
+
+    def why_nothing(self) -> str:
+        if not self._head.strip():
+            return "there is nothing to decode: the input is empty"
+        if self._head.lstrip().startswith(b"{"):
+            return (
+                "no server-sent events here: this looks like a JSON document, "
+                "such as a response that was not streamed"
+            )
+        return (
+            "no server-sent events here: expected lines such as 'data: {...}', "
+            "each event followed by a blank line"
+        )
+
+    def cut_off_note(self) -> list[str]:
+        if not self._cut_off:
+            return []
+        size = len(self._cut_off)
+        return [
+            f"the input ends inside an event: {size} bytes without a blank line after"
+        ]
 
 
-def _event_of(frame: SSEFrame) -> Event:
-    return decode_event(frame.data)
-
-
-def _show_event(console: Console, event: Event) -> None:
+def _show_event(flow: Flow, event: Event) -> None:
     match event:
         case OutputItemAdded(item=FunctionCall(name=name)):
-            console.print()
-            console.print(Text(f"→ {printable(name)} ", style="cyan"), end="")
-        case OutputItemAdded(item=item) if item is not None:
-            console.print()
-        case OutputTextDelta(delta=delta):
-            console.print(Text(printable(delta)), end="")
-        case ReasoningDelta(delta=delta) | ReasoningSummaryTextDelta(delta=delta):
-            console.print(Text(printable(delta), style="dim italic"), end="")
-        case RefusalDelta(delta=delta):
-            console.print(Text(printable(delta), style="yellow"), end="")
-        case FunctionCallArgumentsDelta(delta=delta):
-            console.print(Text(printable(delta), style="cyan"), end="")
+            flow.start("calls", style="cyan")
+            flow.write(f"{name} ")
+        case OutputItemAdded(item=Reasoning()):
+            flow.start("thinks", style="dim italic")
+        case OutputItemAdded(item=Message()):
+            flow.start("says", style="")
+        case (
+            OutputTextDelta(delta=delta)
+            | RefusalDelta(delta=delta)
+            | ReasoningDelta(delta=delta)
+            | ReasoningSummaryTextDelta(delta=delta)
+            | FunctionCallArgumentsDelta(delta=delta)
+        ):
+            flow.write(delta)
         case _:
             pass
 
 
 def _show_response(
-    console: Console, response: Response, counts: dict[str, int], problems: list[str]
+    console: Console, response: Response, tally: collections.Counter[str]
 ) -> None:
+    console.print()
     console.print(Rule("the response it built", align="left"))
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True, style="bold")
     table.add_column(no_wrap=True, style="dim")
     table.add_column(overflow="fold")
     for item in response.output:
-        status = getattr(item, "status", None) or ""
-        table.add_row(
-            Text(printable(item.type)), Text(printable(status)), Text(_summary(item))
-        )
+        status = getattr(item, "status", None) or "-"
+        cells = (item.type, status, _summary(item))
+        table.add_row(*(Text(printable(cell)) for cell in cells))
     console.print(table)
-    console.print(Rule(style="dim"))
+    console.print()
+    console.print(_verdict(response, tally))
+
+
+def _verdict(response: Response, tally: collections.Counter[str]) -> Text:
     style = _STATUS_STYLES.get(response.status, "yellow")
     line = Text(printable(response.status), style=f"bold {style}")
     if response.error is not None:
-        line.append(f" · {printable(response.error.message)}")
+        line.append(f" · {printable(response.error.message)}", style="default")
     if response.incomplete_details is not None:
         line.append(f" · {printable(response.incomplete_details.reason)}")
-    line.append(f" · {counts['events']} events")
+    events = tally["event"]
+    line.append(f" · {events} event{'' if events == 1 else 's'}")
     for kind in ("unknown", "malformed"):
-        if counts[kind]:
-            line.append(f", {counts[kind]} {kind}")
+        if tally[kind]:
+            line.append(f", {tally[kind]} {kind}")
     if response.usage is not None:
         usage = response.usage
         line.append(
             f" · {usage.total_tokens} tokens"
             f" ({usage.input_tokens} in, {usage.output_tokens} out)"
         )
-    console.print(line)
-    for problem in problems:
-        console.print(Text(f"note: {printable(problem)}", style="yellow"))
+    return line
+
+
+def _show_problems(console: Console, problems: list[str]) -> None:
+    for problem, times in collections.Counter(problems).items():
+        note = f"note: {problem}" + (f" (x{times})" if times > 1 else "")
+        console.print(Text(printable(note), style="yellow"))
 
 
 def _summary(item: Item) -> str:
     match item:
         case Message():
-            return printable(item.text or item.refusal)
+            return item.text or item.refusal
         case FunctionCall(name=name, arguments=arguments):
-            return printable(f"{name} {arguments}")
+            return f"{name} {arguments}"
         case FunctionCallOutput(output=output):
-            return printable(output if isinstance(output, str) else "(parts)")
+            return output if isinstance(output, str) else "(parts)"
         case Reasoning(summary=summary, content=content):
-            parts = (*summary, *(content or ()))
-            return printable(
-                " ".join(
-                    part.text
-                    for part in parts
-                    if isinstance(part, SummaryText | ReasoningText)
-                )
+            return " ".join(
+                part.text
+                for part in (*summary, *(content or ()))
+                if isinstance(part, SummaryText | ReasoningText)
             )
         case _:
             return ""
-
-
-def printable(text: str) -> str:
-    """Text from a model, harmless in a terminal: no control characters but newlines."""
-    return "".join(
-        c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}"
-        for c in text
-    )

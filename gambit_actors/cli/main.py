@@ -2,11 +2,15 @@
 
 import io
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 import click
 
 from gambit_actors.errors import GambitError
+
+_CHUNK_BYTES = 64 * 1024
 
 
 class _Commands(click.Group):
@@ -15,14 +19,16 @@ class _Commands(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
-        except GambitError as problem:
+        except BrokenPipeError:
+            raise  # Somebody stopped reading; click ends quietly.
+        except (GambitError, OSError) as problem:
             raise click.ClickException(str(problem)) from problem
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="gambit-actors", prog_name="gambit")
 def main() -> None:
-    """Run prompt-folder agents."""
+    """Run prompt-folder agents. So far: decode the streams that models send."""
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character shows a question mark instead.
         if isinstance(stream, io.TextIOWrapper):
@@ -35,19 +41,27 @@ def main() -> None:
     required=False,
     type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
 )
-@click.option("--fast", is_flag=True, help="Do not pause between events.")
+@click.option("--fast", is_flag=True, help="Play the recording without pauses.")
 def demo(stream: Path | None, *, fast: bool) -> None:
     """Decode a recorded Open Responses stream and show what it says.
 
-    STREAM is a file of server-sent events, or - for standard input. Without it a
-    recording that comes with gambit is used: no key, no network.
+    STREAM is a file of server-sent events, or - for standard input, which is shown as
+    it arrives. Without it a recording that comes with gambit is played: no key, no
+    network.
     """
     from gambit_actors.cli.demo import play, shipped_stream
 
     if stream is None:
-        data = shipped_stream()
+        play([shipped_stream()], is_paced=not fast and sys.stdout.isatty())
     elif str(stream) == "-":
-        data = sys.stdin.buffer.read()
+        play(_chunks(sys.stdin.buffer), is_paced=False)
     else:
-        data = stream.read_bytes()
-    play(data, is_paced=not fast and sys.stdout.isatty())
+        with stream.open("rb") as file:
+            play(_chunks(file), is_paced=False)
+
+
+def _chunks(file: BinaryIO | io.BufferedReader) -> Iterator[bytes]:
+    """What there is to read, as soon as it is there."""
+    read = file.read1 if isinstance(file, io.BufferedReader) else file.read
+    while chunk := read(_CHUNK_BYTES):
+        yield chunk

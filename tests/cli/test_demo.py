@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -61,7 +62,7 @@ def test_the_demo_shows_text_items_and_usage() -> None:
     assert "Happy to help!" in result.stdout
     for kind in ("reasoning", "message", "function_call"):
         assert f"\n{kind}" in result.stdout
-    assert '→ find_order {"order_id": "A-1001"}' in result.stdout
+    assert 'calls   find_order {"order_id": "A-1001"}' in result.stdout
     assert "completed · " in result.stdout
     assert "509 tokens (412 in, 97 out)" in result.stdout
 
@@ -105,7 +106,8 @@ def test_a_recorded_stream(name: str, shown: str) -> None:
     result = run("demo", golden(name))
     assert result.exit_code == 0
     # Two messages are two lines on the screen, and one text in the expected file.
-    assert "".join(text.split()) in "".join(result.stdout.split())
+    said = re.sub(r"^says +", "", result.stdout, flags=re.MULTILINE)
+    assert "".join(text.split()) in "".join(said.split())
     assert shown in result.stdout
 
 
@@ -143,11 +145,58 @@ def test_a_dash_reads_standard_input() -> None:
     assert piped.stdout == run("demo", golden("text")).stdout
 
 
-def test_no_stream_at_all_is_a_cut_one() -> None:
-    """Empty input has no end and is said to have none."""
-    result = run("demo", "-", stdin=b"")
+@pytest.mark.parametrize(
+    ("stdin", "reason"),
+    [
+        (b"", "the input is empty"),
+        (b'{"id": "resp_1"}', "looks like a JSON document"),
+        (b"hello world\n", "expected lines such as 'data: {...}'"),
+        (bytes(range(256)) * 16, "expected lines such as 'data: {...}'"),
+    ],
+)
+def test_what_is_no_stream_is_told_apart(stdin: bytes, reason: str) -> None:
+    """Input without a single event is an error that says what it looks like."""
+    result = run("demo", "-", stdin=stdin)
     assert result.exit_code == 1
-    assert "0 events" in result.stderr
+    assert reason in result.stderr
+    assert result.stdout == ""
+
+
+def test_the_same_problem_is_noted_once() -> None:
+    """Chunks of another protocol give one note with a count, not one each."""
+    chunk = b'data: {"object": "chat.completion.chunk"}\n\n'
+    result = run("demo", "-", stdin=chunk * 50)
+    assert result.stdout.count("note: ") == 1
+    assert "the key 'type' is missing (x50)" in result.stdout
+
+
+def test_a_cut_inside_an_event_is_told() -> None:
+    """A last event without its blank line is named as the reason."""
+    stream = (STREAMS / "text.sse").read_bytes()
+    cut = stream[: stream.index(b"event: response.completed")] + b"data: {}\n"
+    result = run("demo", "-", stdin=cut)
+    assert result.exit_code == 1
+    assert "note: the input ends inside an event: 2 bytes" in result.stdout
+
+
+def test_standard_input_is_shown_as_it_arrives() -> None:
+    """Text is on the screen while the sender still has its end of the pipe open."""
+    stream = (STREAMS / "text.sse").read_bytes()
+    half = stream.index(b"event: response.output_text.done")
+    with subprocess.Popen(
+        [GAMBIT, "demo", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(stream[:half])
+        process.stdin.flush()
+        seen = b""
+        while b"says" not in seen:
+            seen += process.stdout.read1()  # type: ignore[attr-defined]  # buffered
+        process.stdin.write(stream[half:])
+        process.stdin.close()
+        assert b"completed" in process.stdout.read()
+    assert process.returncode == 0
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
