@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gambit_actors.cli.flow import Flow, printable
-from gambit_actors.errors import StreamTruncated
+from gambit_actors.errors import EventTooLarge, StreamTruncated
 from gambit_actors.openresponses.builder import ResponseBuilder
 from gambit_actors.openresponses.codec import decode_event
 from gambit_actors.openresponses.events import (
@@ -38,6 +38,7 @@ from gambit_actors.openresponses.responses import Response
 from gambit_actors.openresponses.sse import SSEDecoder
 
 _PAUSE_SECONDS = 0.02
+_NARROWEST = 20
 _STATUS_STYLES = {"completed": "green", "incomplete": "yellow", "failed": "red"}
 
 
@@ -51,9 +52,11 @@ def play(chunks: Iterable[bytes], *, is_paced: bool) -> None:
 
     Raises:
         StreamTruncated: the stream had no end; what there was is shown first.
+        EventTooLarge: an event outgrew the decoder; what came before is shown first.
         ClickException: there is no event in the stream.
     """
     console = Console(highlight=False)
+    console.width = max(console.width, _NARROWEST)
     flow = Flow(console)
     builder = ResponseBuilder()
     tally: collections.Counter[str] = collections.Counter()
@@ -72,8 +75,8 @@ def play(chunks: Iterable[bytes], *, is_paced: bool) -> None:
         raise click.ClickException(reader.why_nothing())
     flow.end_line()
     try:
-        response = builder.close()
-    except StreamTruncated:
+        response = reader.close(builder)
+    except (StreamTruncated, EventTooLarge):
         _show_response(console, builder.partial(), tally)
         _show_problems(console, [*builder.problems, *reader.cut_off_note()])
         raise
@@ -88,15 +91,24 @@ class _Reader:
         self._chunks = chunks
         self._head = b""
         self._cut_off = b""
+        self._decoder = SSEDecoder()
 
     def events(self) -> Iterator[Event]:
-        decoder = SSEDecoder()
+        """The events, up to the end or to one that is too large."""
         for chunk in self._chunks:
             self._head = self._head or chunk[:64]
-            for frame in decoder.feed(chunk):
+            try:
+                frames = self._decoder.feed(chunk)
+            except EventTooLarge:
+                return  # `close` raises it again, when all before it is shown.
+            for frame in frames:
                 if not frame.is_done:
                     yield decode_event(frame.data)
-        self._cut_off = decoder.close()
+
+    def close(self, builder: ResponseBuilder) -> Response:
+        """The response, if the stream came to its end."""
+        self._cut_off = self._decoder.close()
+        return builder.close()
 
     def why_nothing(self) -> str:
         if not self._head.strip():

@@ -55,6 +55,9 @@ class Flow:
 
     def write(self, piece: str) -> None:
         """Write the next piece."""
+        if self._width is None:
+            self._print(printable(piece), style=self._style)
+            return
         *done, self._word = re.split(r"(?<=\s)", self._word + printable(piece))
         for word in done:
             self._put(word)

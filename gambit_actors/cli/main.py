@@ -29,6 +29,9 @@ class _Commands(click.Group):
 @click.version_option(package_name="gambit-actors", prog_name="gambit")
 def main() -> None:
     """Run prompt-folder agents. So far: decode the streams that models send."""
+    if sys.stdout is None:
+        msg = "standard output is closed"
+        raise click.ClickException(msg)
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character shows a question mark instead.
         if isinstance(stream, io.TextIOWrapper):
@@ -54,6 +57,9 @@ def demo(stream: Path | None, *, fast: bool) -> None:
     if stream is None:
         play([shipped_stream()], is_paced=not fast and sys.stdout.isatty())
     elif str(stream) == "-":
+        if sys.stdin is None:
+            msg = "standard input is closed"
+            raise click.ClickException(msg)
         play(_chunks(sys.stdin.buffer), is_paced=False)
     else:
         with stream.open("rb") as file:

@@ -42,8 +42,12 @@ from gambit_actors.openresponses.parts import (
     Refusal,
     SummaryText,
 )
+from gambit_actors.openresponses.reading import without_surrogates
 
 Steps: TypeAlias = list[StandardEvent]
+
+# None is a key like any other.
+_NO_PART = object()
 
 
 class Block:
@@ -54,6 +58,7 @@ class Block:
     def __init__(self) -> None:
         self.index = -1
         self.id = ""
+        self.keys: list[Hashable] = []  # What the writer knows this block by.
         self.status: ItemStatus = "in_progress"
 
     def open(self, index: int, id: str) -> None:
@@ -139,7 +144,9 @@ class MessageBlock(Block):
 
     id_prefix = "msg"
 
-    def __init__(self, *, phase: str | None = None, own_part: Hashable = None) -> None:
+    def __init__(
+        self, *, phase: str | None = None, own_part: Hashable = _NO_PART
+    ) -> None:
         super().__init__()
         self._phase = phase
         self._own_part = own_part
@@ -366,3 +373,11 @@ class ReasoningBlock(Block):
                 part=part,
             ),
         ]
+
+
+def checked_text(delta: object) -> str:
+    """A delta that can be joined and sent; checked before anything is changed."""
+    if not isinstance(delta, str):
+        msg = f"a delta is text, not {type(delta).__name__}"
+        raise WriterMisuse(msg)
+    return delta if delta.isascii() else without_surrogates(delta)

@@ -10,7 +10,7 @@ ends early raises, an error outranks a later completed, and the first terminal e
 is the last word.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import assert_never
 
 import msgspec
@@ -21,6 +21,7 @@ from gambit_actors.openresponses.building import (
     in_output_form,
     is_incomplete,
 )
+from gambit_actors.openresponses.endings import INCOMPLETE_ITEM, UNEXPLAINED
 from gambit_actors.openresponses.events import (
     ContentPartAdded,
     ContentPartDone,
@@ -64,6 +65,8 @@ from gambit_actors.openresponses.responses import (
     ResponseError,
 )
 
+_MOST_PROBLEMS = 100
+_PROBLEM_CHARACTERS = 300
 _PART_KINDS = (OutputText, Refusal, ReasoningText)
 
 
@@ -71,7 +74,8 @@ class ResponseBuilder:
     """Folds events into a response.
 
     Attributes:
-        problems: what the stream did against the standard, one sentence each.
+        problems: what the stream did against the standard, one sentence each, the
+            first hundred.
     """
 
     def __init__(self) -> None:
@@ -91,7 +95,7 @@ class ResponseBuilder:
         """Take the next event."""
         self._events_seen += 1
         if self._result is not None:
-            self.problems.append(f"{event.type} after the response had ended: ignored")
+            self._note(f"{event.type} after the response had ended: ignored")
             return
         match event:
             case OutputTextDelta(output_index=index, content_index=part, delta=text):
@@ -110,7 +114,7 @@ class ResponseBuilder:
             case ErrorEvent(error=error):
                 self._error = self._error or error
             case MalformedEvent(problem=problem):
-                self.problems.append(f"an event that is none: {problem}")
+                self._note(f"an event that is none: {problem}")
             case UnknownEvent():
                 pass
             case _:
@@ -123,7 +127,10 @@ class ResponseBuilder:
         """
         if self._result is not None:
             return self._result
-        output = self._output(is_finished=False)
+        output = self._output(is_finished=False) or tuple(
+            in_output_form(item, index=index, is_finished=False)
+            for index, item in enumerate(self._latest.output)
+        )
         return msgspec.structs.replace(
             self._latest, status="in_progress", output=output
         )
@@ -136,8 +143,8 @@ class ResponseBuilder:
         """
         if self._result is None and self._error is not None:
             # Some servers report an error and hang up; that is an end, if a rude one.
-            self.problems.append("the stream ended after an error event")
-            self._result = self._failed(self._latest)
+            self._note("the stream ended after an error event")
+            self._result = self._failed(self.partial())
         if self._result is None:
             raise StreamTruncated(self._events_seen)
         return self._result
@@ -196,10 +203,15 @@ class ResponseBuilder:
             case _:
                 assert_never(event)
 
+    def _note(self, problem: str) -> None:
+        # A peer can make as many problems as it has bytes; we keep what helps.
+        if len(self.problems) < _MOST_PROBLEMS:
+            self.problems.append(problem[:_PROBLEM_CHARACTERS])
+
     def _item(self, index: int, item_id: str | None) -> ItemInProgress:
         item = self._items.get(index)
         if item is None:
-            self.problems.append(f"output {index} was never announced")
+            self._note(f"output {index} was never announced")
             item = self._items[index] = ItemInProgress()
         if item.item_id is None:
             item.item_id = item_id
@@ -207,12 +219,12 @@ class ResponseBuilder:
 
     def _announce(self, event: OutputItemAdded | OutputItemDone) -> None:
         if event.item is None:
-            self.problems.append(f"{event.type} without an item")
+            self._note(f"{event.type} without an item")
             return
         item = self._items.setdefault(event.output_index, ItemInProgress())
         is_done = isinstance(event, OutputItemDone)
         if item.is_finished:
-            self.problems.append(f"output {event.output_index}: {event.type} again")
+            self._note(f"output {event.output_index}: {event.type} again")
             if not is_done:
                 return
         item.announce(event.item, is_finished=is_done)
@@ -236,19 +248,15 @@ class ResponseBuilder:
         is_completed = isinstance(event, ResponseCompleted)
         if len(response.output) < len(self._items):
             if response.output:
-                self.problems.append(
+                self._note(
                     f"{event.type} lists {len(response.output)} of the "
                     f"{len(self._items)} items that were streamed"
                 )
             output = self._output(is_finished=is_completed)
         else:
             output = tuple(
-                in_output_form(
-                    self._filled(index, item),
-                    index=index,
-                    is_finished=is_completed,
-                )
-                for index, item in enumerate(response.output)
+                in_output_form(item, index=index, is_finished=is_completed)
+                for index, item in enumerate(self._filled(response.output))
             )
         response = msgspec.structs.replace(response, output=output)
         match event:
@@ -261,26 +269,45 @@ class ResponseBuilder:
             case _:
                 assert_never(event)
 
-    def _filled(self, index: int, item: Item) -> Item:
-        """An item of the final response, with what it had and now lacks."""
-        progress = self._items.get(index)
-        if progress is None:
-            return item
-        progress.announce(item, is_finished=True)
-        return progress.build() or item
+    def _filled(self, items: tuple[Item, ...]) -> Iterator[Item]:
+        """Items of the final response, with what they had and now lack.
+
+        An item is known by its id. Where ids are missing it is known by its place
+        among the others, because servers count from 1 and leave gaps.
+        """
+        in_order = [self._items[place] for place in sorted(self._items)]
+        by_id = {progress.id: progress for progress in in_order if progress.id}
+        for index, item in enumerate(items):
+            item_id = getattr(item, "id", None)
+            progress = by_id.get(item_id) if item_id else None
+            if progress is None and index < len(in_order):
+                other = in_order[index]
+                progress = other if item_id is None or other.id is None else None
+            if progress is None or type(progress.build()) is not type(item):
+                yield item
+                continue
+            progress.announce(item, is_finished=True)
+            yield progress.build() or item
 
     def _completed(self, response: Response) -> Response:
         """A completed response, if nothing speaks against it."""
         if self._error or response.error or response.status == "failed":
-            self.problems.append("response.completed for a response that failed")
+            self._note("response.completed for a response that failed")
             return self._failed(response)
         if response.status in ("incomplete", "cancelled"):
-            self.problems.append(f"response.completed with status {response.status}")
+            self._note(f"response.completed with status {response.status}")
             return _incomplete(response, response.status)
+        if response.incomplete_details is not None:
+            self._note("response.completed with a reason to be incomplete")
+            return _incomplete(response, "unknown")
+        if len(response.output) < len(self._items):
+            # Arguments came, and nobody ever said for which function.
+            self._note("response.completed without a call that was streamed")
+            return _incomplete(response, "unnamed_call")
         # "An incomplete item forces the response to incomplete."
         if any(is_incomplete(item) for item in response.output):
-            self.problems.append("response.completed with an incomplete item")
-            return _incomplete(response, "incomplete_item")
+            self._note("response.completed with an incomplete item")
+            return _incomplete(response, INCOMPLETE_ITEM)
         return msgspec.structs.replace(response, status="completed")
 
     def _failed(self, response: Response) -> Response:
@@ -292,8 +319,7 @@ class ResponseBuilder:
         return msgspec.structs.replace(
             response,
             status="failed",
-            output=response.output or self._output(is_finished=False),
-            error=error or ResponseError(code="unknown", message="no reason was given"),
+            error=error or UNEXPLAINED,
         )
 
 

@@ -26,6 +26,7 @@ from gambit_actors.openresponses.parts import (
     Refusal,
     SummaryText,
 )
+from gambit_actors.openresponses.reading import Mismatch, parse_json
 
 _T = TypeVar("_T")
 
@@ -111,6 +112,11 @@ class ItemInProgress:
         self._content: dict[int, PartInProgress] = {}
         self._summary: dict[int, PartInProgress] = {}
 
+    @property
+    def id(self) -> str | None:
+        """The item's id, from wherever it was named first."""
+        return getattr(self._announced, "id", None) or self.item_id
+
     def announce(self, item: Item, *, is_finished: bool) -> None:
         """Take the server's word for the item as a whole."""
         self._announced = item
@@ -175,13 +181,33 @@ def in_output_form(item: Item, *, index: int, is_finished: bool) -> Item:
     """
     if isinstance(item, Message | FunctionCall | FunctionCallOutput):
         if item.status not in ("completed", "incomplete"):
-            status = "completed" if is_finished else "incomplete"
+            is_whole = is_finished and _is_whole(item)
+            status = "completed" if is_whole else "incomplete"
             item = msgspec.structs.replace(item, status=status)
         if isinstance(item, Message) and isinstance(item.content, str):
             item = msgspec.structs.replace(item, content=_parts_of(item, item.content))
     if isinstance(item, UnknownItem) or item.id is not None:
         return item
     return msgspec.structs.replace(item, id=f"item_{index}")
+
+
+def _is_whole(item: Message | FunctionCall | FunctionCallOutput) -> bool:
+    """Whether an item that nobody declared finished may be taken for it.
+
+    Text may, in a response that is. A call may if its arguments are JSON: one that was
+    cut in the middle must not run. A status of a server's own invention may not.
+    """
+    if item.status not in (None, "in_progress"):
+        return False
+    return not isinstance(item, FunctionCall) or _is_json(item.arguments)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        parse_json(text.encode())
+    except Mismatch:
+        return False
+    return True
 
 
 def as_begun(item: Item) -> Item:
@@ -193,7 +219,7 @@ def as_begun(item: Item) -> Item:
 
 def is_incomplete(item: Item) -> bool:
     """Whether the model was cut off in the middle of this."""
-    return isinstance(item, Message | FunctionCall) and item.status == "incomplete"
+    return getattr(item, "status", None) == "incomplete"
 
 
 def _parts_of(message: Message, text: str) -> tuple[Part, ...]:

@@ -185,7 +185,7 @@ def event_from_json(value: JSONValue) -> Event:
     """Read one event from JSON that is already parsed. Never raises for it."""
     try:
         data = msgspec.json.encode(value)
-    except (TypeError, UnicodeEncodeError, RecursionError) as problem:
+    except (TypeError, ValueError, RecursionError) as problem:
         return MalformedEvent(
             reason="invalid_json", problem=f"not JSON: {problem}", raw=""
         )

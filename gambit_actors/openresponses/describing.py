@@ -27,6 +27,8 @@ def shown(value: JSONValue) -> str:
         text = msgspec.json.encode(value).decode()
     except RecursionError:
         return "something nested too deeply"
+    except ValueError:
+        return "something that is not JSON"
     if len(text) <= _SHOWN_CHARACTERS:
         return text
     return text[: _SHOWN_CHARACTERS - 1] + "…"

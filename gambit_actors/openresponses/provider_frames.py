@@ -2,7 +2,7 @@
 
 Everything a provider sends becomes a `ProviderEvent`, in order, with the time it
 came, whether it is an event, the ``[DONE]`` marker or not JSON at all. The payload
-is kept as it was. From a text delta a `TextDeltaFrame` is derived as well, for
+is kept, on one line. From a text delta a `TextDeltaFrame` is derived as well, for
 whoever only wants the words.
 
 `ProviderFrames` reads bytes and is told the time; it has no clock.
@@ -44,7 +44,7 @@ class ProviderEvent(_Frame, frozen=True, kw_only=True, tag="provider_event"):
         provider: who sent it.
         status: ``event`` for JSON, ``done`` for the marker, else ``invalid_json``.
         event_name: what the ``event`` line said; ``message`` where there was none.
-        data: the JSON document, for an event, byte for byte; else empty.
+        data: the JSON document, for an event, on one line; else empty.
         raw: the payload as text, for what is not JSON.
         errors: what is wrong with it, one sentence each.
     """
@@ -151,7 +151,7 @@ class ProviderFrames:
             provider=self._provider,
             status=status,
             event_name=frame.event,
-            data=msgspec.Raw(frame.data) if is_json else _NO_DATA,
+            data=msgspec.Raw(_one_line(frame.data)) if is_json else _NO_DATA,
             raw=None if is_json else frame.data.decode(),
             errors=errors,
         )
@@ -159,6 +159,21 @@ class ProviderFrames:
     def _seq(self) -> int:
         self._next_seq += 1
         return self._next_seq - 1
+
+
+def _one_line(document: bytes) -> bytes:
+    """A JSON document that can stand in a log of one record a line.
+
+    A line break in JSON is white space between two tokens. Left in, what a provider
+    sends behind it would pass for a record of our own. A document that only our
+    careful reader can read is written again, so that every reader can.
+    """
+    document = document.replace(b"\r", b" ").replace(b"\n", b" ")
+    try:
+        msgspec.json.decode(document, type=msgspec.Raw)
+    except msgspec.DecodeError:
+        return msgspec.json.encode(parse_json(document))
+    return document
 
 
 def _problems(frame: SSEFrame, event: Event) -> tuple[str, ...]:

@@ -241,9 +241,14 @@ def _refuse(path: str, expected: str, value: JSONValue) -> NoReturn:
     raise Mismatch(path, f"expected {expected}, got {shown(value)}")
 
 
+def without_surrogates(text: str) -> str:
+    """Text in which half a surrogate pair has become U+FFFD, and two halves one."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def _without_surrogates(value: JSONValue) -> JSONValue:
     if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return without_surrogates(value)
     if isinstance(value, list):
         return [_without_surrogates(entry) for entry in value]
     if isinstance(value, dict):

@@ -1,5 +1,6 @@
 """Responses: what came of a request, all 31 keys of it."""
 
+import math
 from typing import Literal, TypeAlias
 
 from gambit_actors.openresponses.base import (
@@ -154,7 +155,7 @@ class Response(Open, frozen=True, kw_only=True):
         stamps = {
             key: int(value)
             for key in ("created_at", "completed_at")
-            if isinstance(value := fields.get(key), float)
+            if isinstance(value := fields.get(key), float) and math.isfinite(value)
         }
         return fields | stamps if stamps else fields
 

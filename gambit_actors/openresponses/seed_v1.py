@@ -21,7 +21,7 @@ from typing import cast
 
 import msgspec
 
-from gambit_actors.errors import BadResponse
+from gambit_actors.errors import BadRequest, BadResponse
 from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.openresponses.codec import (
     decode_event,
@@ -29,6 +29,7 @@ from gambit_actors.openresponses.codec import (
     request_from_json,
     response_from_json,
 )
+from gambit_actors.openresponses.describing import shown
 from gambit_actors.openresponses.events import (
     Event,
     MalformedEvent,
@@ -156,7 +157,7 @@ def v1_from_response(response: Response) -> JSONValue:
         fields["usage"] = v1_from_usage(response.usage)
     if response.error is not None:
         fields["error"] = to_builtins(response.error)
-    return fields | response.extra
+    return response.extra | fields
 
 
 def v1_from_usage(usage: Usage) -> JSONValue:
@@ -180,10 +181,16 @@ def v1_from_item(item: Item) -> JSONValue:
     if not isinstance(item, Message | FunctionCall | FunctionCallOutput):
         return fields
     fields.pop("status", None)
-    for part in fields.get("content") or ():
-        if part.get("annotations") == []:
-            del part["annotations"]
+    if isinstance(item, Message):
+        fields["content"] = [_v1_part(part) for part in fields["content"]]
     return fields
+
+
+def _v1_part(part: _JSONObject) -> _JSONObject:
+    """A part without the list of annotations that the standard asks for."""
+    if part.get("annotations") != []:
+        return part
+    return {key: entry for key, entry in part.items() if key != "annotations"}
 
 
 def event_from_v1(value: JSONValue) -> Event:
@@ -205,7 +212,7 @@ def event_from_v1(value: JSONValue) -> Event:
         return MalformedEvent(
             reason="invalid_shape",
             problem=f"response.{problem}",
-            raw=_json_text(value),
+            raw=shown(value),
             type=str(kind),
         )
     return event_from_json(rest | {"response": to_builtins(read)})
@@ -254,4 +261,7 @@ def _nested(tool: _JSONObject) -> _JSONObject:
 
 
 def _json_text(value: JSONValue) -> str:
-    return msgspec.json.encode(value).decode()
+    try:
+        return msgspec.json.encode(value).decode()
+    except (RecursionError, ValueError) as problem:
+        raise BadRequest("metadata", f"not JSON: {problem}") from problem

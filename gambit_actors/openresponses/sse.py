@@ -67,12 +67,11 @@ class SSEDecoder:
         self._is_between_events = False
         self._start: bytes | None = b""  # Until it is known whether a BOM leads.
         self._after_cr = False  # A CR ended the last chunk; its LF may follow.
-        self._held: list[bytes] = []  # A line without its end, in pieces,
-        self._held_bytes = 0  # and how long it is so far.
+        # Both grow in place: one object, however small the pieces are.
+        self._held = bytearray()  # A line without its end.
+        self._data = bytearray()  # The data so far, each line with its LF.
         self._event = ""
         self._id = ""
-        self._data: list[bytes] = []
-        self._data_bytes = 0
 
     def feed(self, chunk: bytes) -> list[SSEFrame]:
         """Take the next bytes, give the frames they finish.
@@ -104,12 +103,11 @@ class SSEDecoder:
             EventTooLarge: the stream has an event that outgrew the limit.
         """
         self._refuse_overflow()
-        cut_off = [*self._data, b"".join(self._held)] if self._held else self._data
-        return b"\n".join(cut_off) or self._start or b""
+        return bytes(self._data + self._held) or self._start or b""
 
     def _feed_any(self, chunk: bytes) -> list[SSEFrame]:
         self._refuse_overflow()
-        chunk = self._without_prefix(chunk)
+        chunk = self._without_prefix(bytes(chunk))
         frames = self._take(chunk) if chunk else []
         self._is_between_events = not (
             self._start is not None
@@ -142,10 +140,9 @@ class SSEDecoder:
             if b"\n" not in chunk and b"\r" not in chunk:
                 self._hold(chunk)
                 return []
-            # One join per line, however many chunks it came in.
-            chunk = b"".join([*self._held, chunk])
+            # One copy per line, however many chunks it came in.
+            chunk = bytes(self._held) + chunk
             self._held.clear()
-            self._held_bytes = 0
         lines = chunk.splitlines()
         partial = b"" if chunk.endswith((b"\n", b"\r")) else lines.pop()
         self._after_cr = chunk.endswith(b"\r")
@@ -155,9 +152,8 @@ class SSEDecoder:
         return frames
 
     def _hold(self, piece: bytes) -> None:
-        self._held.append(piece)
-        self._held_bytes += len(piece)
-        if self._held_bytes > self._limit:
+        self._held += piece
+        if len(self._held) > self._limit:
             self._overflow()
 
     def _refuse_overflow(self) -> None:
@@ -230,9 +226,8 @@ class SSEDecoder:
         # "If value starts with a U+0020 SPACE character, remove it": one, not all.
         value = value.removeprefix(b" ")
         if name == b"data":
-            self._data.append(value)
-            self._data_bytes += len(value) + 1
-            if self._data_bytes > self._limit:
+            self._data += value + b"\n"
+            if len(self._data) > self._limit:
                 self._overflow()
         elif name == b"event":
             self._event = value.decode("utf-8", "replace")
@@ -248,9 +243,8 @@ class SSEDecoder:
         event, self._event = self._event, ""
         if not self._data:
             return None  # No data line: no event, not even an empty one.
-        data = _valid_utf8(b"\n".join(self._data))
+        data = _valid_utf8(bytes(self._data[:-1]))
         self._data.clear()
-        self._data_bytes = 0
         return SSEFrame(event or "message", data, self.last_event_id)
 
 

@@ -22,31 +22,31 @@ No clock, no randomness: times are arguments, item ids are made from the respons
 import enum
 import typing
 from collections.abc import Hashable
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
 from gambit_actors.errors import WriterMisuse
+from gambit_actors.openresponses import events
 from gambit_actors.openresponses.blocks import (
     Block,
     CallBlock,
     MessageBlock,
     ReasoningBlock,
     Steps,
+    checked_text,
 )
-from gambit_actors.openresponses.building import as_begun, is_incomplete
-from gambit_actors.openresponses.events import (
-    ErrorEvent,
-    ErrorPayload,
-    OutputItemAdded,
-    OutputItemDone,
-    ResponseCompleted,
-    ResponseCreated,
-    ResponseFailed,
-    ResponseIncomplete,
-    ResponseInProgress,
-    ResponseQueued,
-    StandardEvent,
+from gambit_actors.openresponses.building import (
+    as_begun,
+    in_output_form,
+    is_incomplete,
+)
+from gambit_actors.openresponses.endings import (
+    CUT_SHORT,
+    INCOMPLETE_ITEM,
+    UNEXPLAINED,
+    StopReason,
+    ending_of,
 )
 from gambit_actors.openresponses.items import Item, ItemStatus
 from gambit_actors.openresponses.parts import Annotation, OutputText, Refusal
@@ -57,19 +57,8 @@ from gambit_actors.openresponses.responses import (
     Usage,
 )
 
-StopReason: TypeAlias = Literal[
-    "end_turn", "stop_sequence", "tool_use", "max_tokens", "content_filter"
-]
-Events: TypeAlias = list[StandardEvent]
+Events: TypeAlias = list[events.StandardEvent]
 """Events in the order in which they have to be sent."""
-
-# Why a response is incomplete, for the stop reasons that make it so.
-_CUT_SHORT = {"max_tokens": "max_output_tokens", "content_filter": "content_filter"}
-_TERMINAL: dict[str, type[ResponseCompleted | ResponseFailed | ResponseIncomplete]] = {
-    "completed": ResponseCompleted,
-    "failed": ResponseFailed,
-    "incomplete": ResponseIncomplete,
-}
 
 
 class _State(enum.Enum):
@@ -117,11 +106,14 @@ class ResponseWriter:
             msg = "the response was started already"
             raise WriterMisuse(msg)
         self._state = _State.OPEN
-        steps: Events = [ResponseCreated(response=self._response)]
+        steps: Events = [events.ResponseCreated(response=self._response)]
         if is_queued:
             queued = msgspec.structs.replace(self._response, status="queued")
-            steps = [ResponseCreated(response=queued), ResponseQueued(response=queued)]
-        steps.append(ResponseInProgress(response=self._response))
+            steps = [
+                events.ResponseCreated(response=queued),
+                events.ResponseQueued(response=queued),
+            ]
+        steps.append(events.ResponseInProgress(response=self._response))
         return self._numbered(steps)
 
     def finish(
@@ -139,14 +131,16 @@ class ResponseWriter:
         if reason not in typing.get_args(StopReason):
             msg = f"{reason!r} is not a stop reason"
             raise WriterMisuse(msg)
-        cut = _CUT_SHORT.get(reason)
+        cut = CUT_SHORT.get(reason)
         steps = self._stop_all("incomplete" if cut else "completed")
-        if cut is None and any(is_incomplete(item) for item in self._items.values()):
-            cut = "incomplete_item"
+        if cut is None and self._has_incomplete_item():
+            cut = INCOMPLETE_ITEM
         if cut is not None:
             return steps + self._incomplete(cut, usage)
         self._end("completed", usage=usage, completed_at=completed_at)
-        return steps + self._numbered([ResponseCompleted(response=self.response)])
+        return steps + self._numbered(
+            [events.ResponseCompleted(response=self.response)]
+        )
 
     def cancel(
         self, *, reason: str = "cancelled", usage: Usage | None = None
@@ -165,8 +159,10 @@ class ResponseWriter:
         """Report an error. Only `fail` may follow."""
         self._expect(_State.OPEN)
         self._state = _State.FAILING
-        payload = ErrorPayload(message=message, type=type, code=code, param=param)
-        return self._numbered([ErrorEvent(error=payload)])
+        payload = events.ErrorPayload(
+            message=message, type=type, code=code, param=param
+        )
+        return self._numbered([events.ErrorEvent(error=payload)])
 
     def fail(self, code: str, message: str, *, usage: Usage | None = None) -> Events:
         """End because something broke; what was said so far stays in the output."""
@@ -175,24 +171,27 @@ class ResponseWriter:
         steps = self._stop_all("incomplete")
         error = ResponseError(code=code, message=message)
         self._end("failed", usage=usage, error=error)
-        return steps + self._numbered([ResponseFailed(response=self.response)])
+        return steps + self._numbered([events.ResponseFailed(response=self.response)])
 
     def end_like(self, ended: Response) -> Events:
         """End as another response has ended, with its usage, error and details."""
-        terminal = _TERMINAL.get(ended.status)
-        if terminal is None:
+        if ended.status not in ("completed", "failed", "incomplete"):
             msg = f"a response that is {ended.status} has not ended"
             raise WriterMisuse(msg)
-        is_whole = ended.status == "completed"
+        is_whole = ended.status == "completed" and ended.error is None
         steps = self._stop_all("completed" if is_whole else "incomplete")
+        event, details = ending_of(
+            ended, has_incomplete_item=self._has_incomplete_item()
+        )
         self._end(
-            ended.status,
+            str(event.__struct_config__.tag).removeprefix("response."),
             usage=ended.usage,
-            error=ended.error,
-            incomplete_details=ended.incomplete_details,
+            error=ended.error
+            or (UNEXPLAINED if event is events.ResponseFailed else None),
+            incomplete_details=details,
             completed_at=ended.completed_at,
         )
-        return steps + self._numbered([terminal(response=self.response)])
+        return steps + self._numbered([event(response=self.response)])
 
     # Blocks
 
@@ -226,11 +225,11 @@ class ResponseWriter:
 
     def add(self, key: Hashable, delta: str) -> Events:
         """More of the block: text, refusal, raw reasoning or arguments."""
-        return self._step(self._block(key).add(key, delta))
+        return self._step(self._block(key).add(key, checked_text(delta)))
 
     def add_summary(self, key: Hashable, delta: str) -> Events:
         """More of the summary of a reasoning block."""
-        return self._step(self._reasoning(key).add_summary(delta))
+        return self._step(self._reasoning(key).add_summary(checked_text(delta)))
 
     def next_part(self, key: Hashable) -> Events:
         """Close the open part of a reasoning block; the next delta begins another."""
@@ -259,6 +258,7 @@ class ResponseWriter:
         if isinstance(block, MessageBlock) and not block.ends_with(key):
             steps += self._numbered(block.close_part(key))
             del self._open[key]
+            block.keys.remove(key)
             return steps
         if isinstance(block, ReasoningBlock):
             block.encrypted_content = encrypted_content
@@ -272,11 +272,12 @@ class ResponseWriter:
         """Write a whole item of any type: begun and done at once."""
         steps = self._step([])
         index = self._claim_index()
+        item = in_output_form(item, index=index, is_finished=True)
         self._items[index] = item
         return steps + self._numbered(
             [
-                OutputItemAdded(output_index=index, item=as_begun(item)),
-                OutputItemDone(output_index=index, item=item),
+                events.OutputItemAdded(output_index=index, item=as_begun(item)),
+                events.OutputItemDone(output_index=index, item=item),
             ]
         )
 
@@ -323,7 +324,10 @@ class ResponseWriter:
         stem = self._response.id.removeprefix("resp_")
         block.open(index, id or f"{block.id_prefix}_{stem}_{index}")
         self._open[key] = block
-        added = OutputItemAdded(output_index=index, item=block.item("in_progress"))
+        block.keys.append(key)
+        added = events.OutputItemAdded(
+            output_index=index, item=block.item("in_progress")
+        )
         return steps + self._numbered([added])
 
     def _open_part(
@@ -343,13 +347,14 @@ class ResponseWriter:
                 raise WriterMisuse(msg)
             block, steps = self._message(message), self._step([])
             self._open[key] = block
+        block.keys.append(key)
         return steps + self._numbered(block.open_part(key, kind))
 
     def _close_block(self, block: Block, status: ItemStatus) -> Events:
         """Close a block's parts at once, and hold its item back."""
         steps = self._numbered(block.close())
-        for key in [k for k, other in self._open.items() if other is block]:
-            del self._open[key]
+        for key in block.keys:
+            self._open.pop(key, None)
         block.status = status
         self._held = block
         return steps
@@ -365,7 +370,9 @@ class ResponseWriter:
         block, self._held = self._held, None
         item = block.item(status or block.status)
         self._items[block.index] = item
-        return self._numbered([OutputItemDone(output_index=block.index, item=item)])
+        return self._numbered(
+            [events.OutputItemDone(output_index=block.index, item=item)]
+        )
 
     def _stop_all(self, status: ItemStatus) -> Events:
         self._expect(_State.OPEN)
@@ -378,10 +385,13 @@ class ResponseWriter:
             steps += self._release()
         return steps
 
+    def _has_incomplete_item(self) -> bool:
+        return any(is_incomplete(item) for item in self._items.values())
+
     def _incomplete(self, reason: str, usage: Usage | None) -> Events:
         details = IncompleteDetails(reason=reason)
         self._end("incomplete", usage=usage, incomplete_details=details)
-        return self._numbered([ResponseIncomplete(response=self.response)])
+        return self._numbered([events.ResponseIncomplete(response=self.response)])
 
     def _end(self, status: str, **changes: object) -> None:
         self._state = _State.ENDED

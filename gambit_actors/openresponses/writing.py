@@ -4,6 +4,7 @@ import functools
 
 import msgspec
 
+from gambit_actors.errors import WireError
 from gambit_actors.openresponses.base import (
     EXTRA_KEY,
     JSONValue,
@@ -20,11 +21,19 @@ _EXTRA_MARK = f'"{EXTRA_KEY}":{{'.encode()
 
 
 def encode(value: Open | tuple[Open, ...]) -> bytes:
-    """Encode a struct, or several as a list, as compact JSON."""
-    data = _ENCODER.encode(value)
-    if _EXTRA_MARK not in data:
-        return data
-    return _ENCODER.encode(to_builtins(value))
+    """Encode a struct, or several as a list, as compact JSON.
+
+    Raises:
+        WireError: something in it is nested deeper than can be written, or is text
+            that no encoding has.
+    """
+    try:
+        data = _ENCODER.encode(value)
+        if _EXTRA_MARK not in data:
+            return data
+        return _ENCODER.encode(to_builtins(value))
+    except (RecursionError, UnicodeEncodeError) as problem:
+        raise WireError("", f"cannot be written as JSON: {problem}") from problem
 
 
 def to_builtins(value: JSONValue) -> JSONValue:

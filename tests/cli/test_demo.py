@@ -176,7 +176,7 @@ def test_a_cut_inside_an_event_is_told() -> None:
     cut = stream[: stream.index(b"event: response.completed")] + b"data: {}\n"
     result = run("demo", "-", stdin=cut)
     assert result.exit_code == 1
-    assert "note: the input ends inside an event: 2 bytes" in result.stdout
+    assert "note: the input ends inside an event: 3 bytes" in result.stdout
 
 
 def test_standard_input_is_shown_as_it_arrives() -> None:

@@ -92,6 +92,7 @@ def test_items_never_announced() -> None:
     assert builder.problems == ["output 0 was never announced"]
 
 
+@pytest.mark.spec("MAP-7")
 def test_a_delta_implies_its_kind_of_item() -> None:
     """Unannounced reasoning, summaries and refusals become the right items."""
     response = built(
@@ -108,10 +109,15 @@ def test_a_delta_implies_its_kind_of_item() -> None:
 
 
 def test_arguments_of_a_call_nobody_named_make_no_call() -> None:
-    """Arguments without a name are no item, and the gap is noted."""
+    """Arguments without a name are no item, and no response is complete with them."""
     builder = fed(CREATED, arguments_delta("{}"), completed())
-    assert builder.close().output == ()
-    assert builder.problems == ["output 0 was never announced"]
+    response = builder.close()
+    assert (response.status, response.output) == ("incomplete", ())
+    assert response.incomplete_details == IncompleteDetails(reason="unnamed_call")
+    assert builder.problems == [
+        "output 0 was never announced",
+        "response.completed without a call that was streamed",
+    ]
 
 
 def test_final_only() -> None:
@@ -338,6 +344,7 @@ def test_items_cut_by_a_failure_are_incomplete() -> None:
     assert response.output == (message("a"), call('{"a', status="incomplete"))
 
 
+@pytest.mark.spec("PA-9")
 def test_an_error_and_then_nothing_is_a_failure() -> None:
     """A server that reports an error and hangs up has failed, not been cut off."""
     error = ev.ErrorEvent(error=ev.ErrorPayload(message="Busy.", type="overloaded"))

@@ -189,6 +189,7 @@ def test_spellings_that_change() -> None:
     assert again(empty) == (calls,)
 
 
+@pytest.mark.spec("OR-5")
 def test_what_has_no_place_in_a_chat_is_left_out() -> None:
     """Reasoning, references and unknown items are handed back, not dropped."""
     strange: list[Item] = [
@@ -244,6 +245,7 @@ def test_a_tool_message_must_name_its_call() -> None:
     assert fault.value.path == "[1]"
 
 
+@pytest.mark.spec("OR-1")
 def test_a_broken_part_is_one_of_our_errors() -> None:
     """A part of a known type in a wrong form is refused as such, not by accident."""
     part = {"type": "input_text", "text": 5}

@@ -356,6 +356,7 @@ def test_any_json_decodes_to_something(
         assert event_from_json(fields) == event
 
 
+@pytest.mark.spec("OR-1")
 def test_documents_can_be_read_from_parsed_json() -> None:
     """Requests, responses and items read from values as from bytes."""
     assert request_from_json({"model": "m"}).model == "m"

@@ -61,6 +61,7 @@ def test_next_request_is_valid() -> None:
     assert body.model == "m"
 
 
+@pytest.mark.spec("MAP-4")
 def test_a_server_that_remembers_gets_only_what_is_new() -> None:
     """By id, the next request names the response and carries the result alone."""
     request = follow_up_by_id(REQUEST, RESPONSE, [RESULT])

@@ -129,6 +129,7 @@ def test_outcome(name: str) -> None:
         assert builder.close().status == outcome
 
 
+@pytest.mark.spec("OR-1")
 @pytest.mark.parametrize("name", NAMES)
 def test_contents(name: str) -> None:
     """Text, items, arguments, errors and usage are those expected."""

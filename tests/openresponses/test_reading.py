@@ -126,6 +126,7 @@ def test_fractions_of_a_second_are_cut() -> None:
     assert (response.created_at, response.completed_at) == (1, 2)
 
 
+@pytest.mark.spec("OR-2")
 @pytest.mark.parametrize("code", [{}, {"code": None}])
 def test_an_error_without_a_code(code: dict[str, JSONValue]) -> None:
     """A response error always has a code, if need be an unknown one."""

@@ -76,6 +76,7 @@ def test_the_check_is_strict() -> None:
             ResponseResource.model_validate_json(json.dumps(good | fault), strict=True)
 
 
+@pytest.mark.spec("OR-2")
 def test_an_empty_request_gets_every_default() -> None:
     """What a request leaves open is the protocol's default in the response."""
     written = answer_to({})
@@ -97,6 +98,7 @@ def test_nulls_are_resolved() -> None:
     assert answer_to(nulls) == answer_to({})
 
 
+@pytest.mark.spec("OR-2")
 def test_settings_are_repeated() -> None:
     """What a request sets stands in the response as it was set."""
     settings: dict[str, JSONValue] = {
@@ -168,6 +170,7 @@ def test_a_json_object_format_is_repeated() -> None:
     assert answer_to({"text": text})["text"] == text
 
 
+@pytest.mark.spec("OR-2")
 def test_allowed_tools_get_a_mode() -> None:
     """Allowed tools without a mode are repeated with auto, with one as they are."""
     choice = {"type": "allowed_tools", "tools": [{"type": "function", "name": "f"}]}

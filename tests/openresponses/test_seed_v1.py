@@ -117,6 +117,7 @@ def test_params_both_ways() -> None:
     assert v1_from_request(request) == value
 
 
+@pytest.mark.spec("OR-2")
 def test_a_key_beside_params_counts() -> None:
     """A key named twice is taken from beside params; broken params stay visible."""
     value = {"model": "m", "params": {"model": "other", "top_p": 0.5}}

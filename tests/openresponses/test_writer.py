@@ -13,6 +13,7 @@ from gambit_actors.errors import WriterMisuse
 from gambit_actors.openresponses import events as ev
 from gambit_actors.openresponses.base import Extra
 from gambit_actors.openresponses.builder import ResponseBuilder, build_response
+from gambit_actors.openresponses.endings import StopReason
 from gambit_actors.openresponses.items import (
     FunctionCall,
     Message,
@@ -32,7 +33,7 @@ from gambit_actors.openresponses.responses import (
     ResponseError,
     Usage,
 )
-from gambit_actors.openresponses.writer import Events, ResponseWriter, StopReason
+from gambit_actors.openresponses.writer import Events, ResponseWriter
 
 LIFE = ev.ResponseCreated | ev.ResponseQueued | ev.ResponseInProgress
 START = ["created", "in_progress"]
@@ -283,6 +284,7 @@ def test_an_item_known_to_be_whole_stays_completed() -> None:
     assert statuses(w) == ["completed"]
 
 
+@pytest.mark.spec("MAP-6")
 def test_an_item_stopped_as_incomplete_forces_the_response() -> None:
     """With an incomplete item in it, the response cannot be completed."""
     w = new_writer()
@@ -383,6 +385,7 @@ CALLS: dict[str, Callable[[ResponseWriter], object]] = {
 }
 
 
+@pytest.mark.spec("MAP-1")
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("state", ["not started", "failing", "ended"])
 def test_nothing_out_of_turn(name: str, state: str) -> None:
