@@ -94,7 +94,7 @@ def _measure(plan: Plan, *, is_quick: bool) -> Report:
         long_lines=measure_long_lines(
             httpx_sse, openai, megabytes=plan.megabytes, effort=plan.long_lines
         ),
-        verdicts=judge(events, plain=plain.name),
+        verdicts=judge(events),
     )
 
 

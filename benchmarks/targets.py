@@ -24,16 +24,11 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     is_met: bool | None
 
 
-def judge(costs: Sequence[Cost], *, plain: str) -> list[Verdict]:
-    """Hold the costs of events against the targets.
-
-    The target for the floor is about the plain stream; the one for the SDK about all.
-    """
+def judge(costs: Sequence[Cost]) -> list[Verdict]:
+    """Hold the costs of events against the targets, for every stream and shape."""
     verdicts = []
     cases = dict.fromkeys((cost.subject, cost.case) for cost in costs)
     for subject, case in cases:
-        if subject != plain:
-            continue
         ratio = ratio_of(costs, (subject, case), OURS, FLOOR)
         is_met = None if ratio is None else ratio <= MOST_TIMES_FLOOR
         verdicts.append(

@@ -73,14 +73,18 @@ class SSEDecoder:
         self._event = ""
         self._id = ""
 
-    def feed(self, chunk: bytes) -> list[SSEFrame]:
+    def feed(self, chunk: bytes | bytearray | memoryview) -> list[SSEFrame]:
         """Take the next bytes, give the frames they finish.
 
         Raises:
             EventTooLarge: an event outgrew the limit. Frames before it are handed
                 out first; the decoder takes nothing more.
         """
-        if self._is_between_events and len(chunk) <= self._limit:
+        if (
+            self._is_between_events
+            and isinstance(chunk, bytes)
+            and len(chunk) <= self._limit
+        ):
             # Bytes split at LF, CR and CRLF and nothing else; text would not.
             lines = chunk.splitlines()
             if len(lines) == _LINES_PER_EVENT and chunk.endswith(b"\n\n"):
@@ -94,7 +98,7 @@ class SSEDecoder:
                             self.last_event_id,
                         )
                     ]
-        return self._feed_any(chunk)
+        return self._feed_any(bytes(chunk))
 
     def close(self) -> bytes:
         """End the stream; give back what was cut off, which the grammar discards.
@@ -107,7 +111,7 @@ class SSEDecoder:
 
     def _feed_any(self, chunk: bytes) -> list[SSEFrame]:
         self._refuse_overflow()
-        chunk = self._without_prefix(bytes(chunk))
+        chunk = self._without_prefix(chunk)
         frames = self._take(chunk) if chunk else []
         self._is_between_events = not (
             self._start is not None
@@ -141,7 +145,8 @@ class SSEDecoder:
                 self._hold(chunk)
                 return []
             # One copy per line, however many chunks it came in.
-            chunk = bytes(self._held) + chunk
+            self._held += chunk
+            chunk = bytes(self._held)
             self._held.clear()
         lines = chunk.splitlines()
         partial = b"" if chunk.endswith((b"\n", b"\r")) else lines.pop()
@@ -226,7 +231,8 @@ class SSEDecoder:
         # "If value starts with a U+0020 SPACE character, remove it": one, not all.
         value = value.removeprefix(b" ")
         if name == b"data":
-            self._data += value + b"\n"
+            self._data += value
+            self._data += b"\n"
             if len(self._data) > self._limit:
                 self._overflow()
         elif name == b"event":
@@ -243,7 +249,8 @@ class SSEDecoder:
         event, self._event = self._event, ""
         if not self._data:
             return None  # No data line: no event, not even an empty one.
-        data = _valid_utf8(bytes(self._data[:-1]))
+        del self._data[-1]  # The last LF is not part of the data.
+        data = _valid_utf8(bytes(self._data))
         self._data.clear()
         return SSEFrame(event or "message", data, self.last_event_id)
 
