@@ -4,6 +4,7 @@ A block knows the order of events inside its item and nothing of the response ar
 it. Its methods give events without a number; the writer numbers them.
 """
 
+import abc
 from collections.abc import Hashable
 from typing import ClassVar, TypeAlias, cast
 
@@ -50,7 +51,7 @@ Steps: TypeAlias = list[StandardEvent]
 _NO_PART = object()
 
 
-class Block:
+class Block(abc.ABC):
     """An item that is being written."""
 
     id_prefix: ClassVar[str]
@@ -65,17 +66,17 @@ class Block:
         """Take a place in the output."""
         self.index, self.id = index, id
 
+    @abc.abstractmethod
     def item(self, status: ItemStatus) -> Item:
         """The item as it stands."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def add(self, key: Hashable, delta: str) -> Steps:
         """More of the block, or of the part of it that goes by this key."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def close(self) -> Steps:
         """End all that is open inside the item."""
-        raise NotImplementedError
 
 
 class CallBlock(Block):
