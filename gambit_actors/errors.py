@@ -3,6 +3,8 @@
 ::
 
     GambitError
+    ├── DeckError             the author of a deck wrote something that cannot be
+    │   └── SchemaError       a schema is not one that values can be checked against
     ├── RequestError          the caller asked for something that cannot be
     │   └── BadRequest        a request document has the wrong form
     ├── ProviderError         the other side of the wire broke a promise
@@ -18,14 +20,18 @@ Messages are one sentence: what happened, to what. Facts are attributes, so nobo
 has to read a message to decide what to do.
 """
 
+from collections.abc import Sequence
+
 __all__ = [
     "BadRequest",
     "BadResponse",
+    "DeckError",
     "EventTooLarge",
     "GambitBug",
     "GambitError",
     "ProviderError",
     "RequestError",
+    "SchemaError",
     "StreamTruncated",
     "WireError",
     "WriterMisuse",
@@ -34,6 +40,30 @@ __all__ = [
 
 class GambitError(Exception):
     """Anything gambit_actors raises on purpose."""
+
+
+class DeckError(GambitError):
+    """The author of a deck wrote something that cannot be used."""
+
+
+class SchemaError(DeckError):
+    """A schema is not one that values can be checked against.
+
+    Attributes:
+        steps: where in the schema, key by key.
+        path: the same in one string, such as ``properties.age.minimum``.
+        problem: what is wrong there, without the path.
+    """
+
+    def __init__(self, steps: Sequence[str | int], problem: str) -> None:
+        path = ""
+        for step in steps:
+            name = f"[{step}]" if isinstance(step, int) else f".{step}"
+            path = (path + name).removeprefix(".")
+        super().__init__(f"{path}: {problem}" if path else problem)
+        self.steps = tuple(steps)
+        self.path = path
+        self.problem = problem
 
 
 class RequestError(GambitError):

@@ -11,8 +11,9 @@ ROOT = Path(__file__).parent.parent
 STREAMS = ROOT / "tests" / "fixtures" / "streams"
 PAGES = [
     page
-    for folder in ("tutorial", "how-to")
+    for folder in ("tutorial", "how-to", "reference")
     for page in sorted((ROOT / "docs" / folder).glob("*.md"))
+    if "```python" in page.read_text()
 ]
 
 
