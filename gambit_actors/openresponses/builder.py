@@ -123,7 +123,8 @@ class ResponseBuilder:
     def partial(self) -> Response:
         """The response as far as it has come, for a stream that is going on or broke.
 
-        Its status says that it is not completed, whatever had arrived.
+        Its status says that it is not completed, whatever had arrived. It is put
+        together anew for each call, which takes as long as the response is.
         """
         if self._result is not None:
             return self._result

@@ -107,7 +107,12 @@ class SSEDecoder:
             EventTooLarge: the stream has an event that outgrew the limit.
         """
         self._refuse_overflow()
-        return bytes(self._data + self._held) or self._start or b""
+        cut_off = bytes(self._data + self._held) or self._start or b""
+        # What was cut off must not become the head of another stream's first event.
+        self._data.clear()
+        self._held.clear()
+        self._event = ""
+        return cut_off
 
     def _feed_any(self, chunk: bytes) -> list[SSEFrame]:
         self._refuse_overflow()

@@ -192,7 +192,9 @@ def test_standard_input_is_shown_as_it_arrives() -> None:
         process.stdin.flush()
         seen = b""
         while b"says" not in seen:
-            seen += process.stdout.read1()  # type: ignore[attr-defined]  # buffered
+            arrived = process.stdout.read1()  # type: ignore[attr-defined]  # buffered
+            assert arrived, "the command ended before its input did"
+            seen += arrived
         process.stdin.write(stream[half:])
         process.stdin.close()
         assert b"completed" in process.stdout.read()

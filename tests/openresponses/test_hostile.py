@@ -202,6 +202,15 @@ def test_what_nests_too_deeply_to_be_written_is_one_of_our_errors() -> None:
         encode(item)
 
 
+def test_what_was_cut_off_is_not_glued_to_what_follows() -> None:
+    """A decoder that is fed again after its end does not remember half an event."""
+    decoder = SSEDecoder()
+    decoder.feed(b"event: x\ndata: a\ndata: b")
+    assert decoder.close() == b"a\ndata: b"
+    (frame,) = decoder.feed(b"data: c\n\n")
+    assert (frame.event, frame.data) == ("message", b"c")
+
+
 @pytest.mark.parametrize("kind", [bytearray, memoryview])
 def test_other_kinds_of_bytes_are_bytes(kind: type[bytearray]) -> None:
     """A buffer of another kind gives the frames that bytes would."""
