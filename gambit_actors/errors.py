@@ -50,20 +50,18 @@ class SchemaError(DeckError):
     """A schema is not one that values can be checked against.
 
     Attributes:
-        steps: where in the schema, key by key.
-        path: the same in one string, such as ``properties.age.minimum``.
+        path: where in the schema, such as ``properties.age.minimum``.
         problem: what is wrong there, without the path.
+        steps: the path key by key.
     """
 
-    def __init__(self, steps: Sequence[str | int], problem: str) -> None:
-        path = ""
-        for step in steps:
-            name = f"[{step}]" if isinstance(step, int) else f".{step}"
-            path = (path + name).removeprefix(".")
+    def __init__(
+        self, path: str, problem: str, *, steps: Sequence[str | int] = ()
+    ) -> None:
         super().__init__(f"{path}: {problem}" if path else problem)
-        self.steps = tuple(steps)
         self.path = path
         self.problem = problem
+        self.steps = tuple(steps)
 
 
 class RequestError(GambitError):

@@ -17,7 +17,7 @@ This module knows no item, event or request; it does no I/O.
 """
 
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 import msgspec
 
@@ -40,13 +40,13 @@ class Extra(dict[str, JSONValue]):
 NO_EXTRA = Extra()
 
 
-def refuse_reserved(kind: type, _value: object) -> object:
-    """Refuse the one custom type our structs have, so that `reading` takes over."""
-    if kind is Extra:
-        msg = f"the key {EXTRA_KEY} needs the careful reader"
-        raise ValueError(msg)
-    msg = f"no decoder for {kind.__name__}"
-    raise NotImplementedError(msg)
+def refuse_reserved(_kind: type, _value: object) -> object:
+    """Refuse what msgspec asks a hook about, so that `reading` takes over.
+
+    `Extra` is the one type of ours that msgspec does not know.
+    """
+    msg = f"the key {EXTRA_KEY} needs the careful reader"
+    raise ValueError(msg)
 
 
 def written(default: _T) -> _T:
@@ -104,8 +104,6 @@ class Unknown(Tagged, frozen=True, kw_only=True):
     type_name: str = msgspec.field(name="$type")
     # Required, and so always encoded: its key is what tells `writing` to flatten.
     extra: Extra = msgspec.field(name=EXTRA_KEY)
-
-    reserved_tag: ClassVar[str] = UNKNOWN_TAG
 
     @property
     def type(self) -> str:

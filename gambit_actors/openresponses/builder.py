@@ -237,7 +237,7 @@ class ResponseBuilder:
             progress = self._items[index]
             item = progress.build()
             if item is None:
-                continue  # Arguments of a call that was never named: see `_item`.
+                continue  # Arguments of a call that was never named: see `_completed`.
             done = is_finished or progress.is_finished
             built.append(in_output_form(item, index=index, is_finished=done))
         return tuple(built)

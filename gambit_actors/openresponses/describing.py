@@ -22,13 +22,14 @@ _WORDS: dict[object, str] = {
 
 
 def shown(value: JSONValue) -> str:
-    """A JSON value for a person to recognise, cut short."""
+    """A value for a person to recognise, cut short; also when it is not JSON."""
     try:
         text = msgspec.json.encode(value).decode()
     except RecursionError:
         return "something nested too deeply"
-    except ValueError:
-        return "something that is not JSON"
+    except (TypeError, ValueError, OverflowError):
+        # Half a surrogate pair, or a number beyond 64 bits.
+        text = ascii(value) if isinstance(value, str) else _shown_number(value)
     if len(text) <= _SHOWN_CHARACTERS:
         return text
     return text[: _SHOWN_CHARACTERS - 1] + "…"
@@ -103,3 +104,9 @@ def _limit(meta: msgspec.Meta, inner: object) -> str:
         unit = "characters" if inner is str else "entries"
         limits.append(f"of at most {meta.max_length} {unit}")
     return " and ".join(limits)
+
+
+def _shown_number(value: JSONValue) -> str:
+    if isinstance(value, int):
+        return f"a number of {value.bit_length()} bits"
+    return f"something with {type(value).__name__} in it"

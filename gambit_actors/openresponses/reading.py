@@ -16,7 +16,7 @@ import math
 import types
 import typing
 from collections.abc import Callable
-from typing import NoReturn, TypeAlias, TypeVar, cast
+from typing import NoReturn, TypeAlias
 
 import msgspec
 
@@ -34,8 +34,6 @@ from gambit_actors.openresponses.describing import described, explained, shown
 
 Reader: TypeAlias = Callable[[JSONValue, str], JSONValue]
 """Takes a JSON value and its path, gives what the annotation asked for."""
-
-_StructT = TypeVar("_StructT", bound=Open)
 
 
 class Mismatch(ValueError):
@@ -73,15 +71,6 @@ def parse_json(data: bytes) -> JSONValue:
         raise Mismatch("", f"not JSON: {problem}") from problem
     except RecursionError as problem:
         raise Mismatch("", "not readable: nested too deeply") from problem
-
-
-def read_struct(kind: type[_StructT], value: JSONValue, path: str = "") -> _StructT:
-    """Read one struct from a parsed JSON value.
-
-    Raises:
-        Mismatch: the value does not fit.
-    """
-    return cast(_StructT, _struct_reader(kind)(value, path))
 
 
 @functools.cache

@@ -46,6 +46,7 @@ from gambit_actors.openresponses.endings import (
     INCOMPLETE_ITEM,
     UNEXPLAINED,
     StopReason,
+    Terminal,
     ending_of,
 )
 from gambit_actors.openresponses.items import Item, ItemStatus
@@ -137,9 +138,8 @@ class ResponseWriter:
             cut = INCOMPLETE_ITEM
         if cut is not None:
             return steps + self._incomplete(cut, usage)
-        self._end("completed", usage=usage, completed_at=completed_at)
-        return steps + self._numbered(
-            [events.ResponseCompleted(response=self.response)]
+        return steps + self._end(
+            events.ResponseCompleted, usage=usage, completed_at=completed_at
         )
 
     def cancel(
@@ -170,8 +170,7 @@ class ResponseWriter:
             self._state = _State.OPEN
         steps = self._stop_all("incomplete")
         error = ResponseError(code=code, message=message)
-        self._end("failed", usage=usage, error=error)
-        return steps + self._numbered([events.ResponseFailed(response=self.response)])
+        return steps + self._end(events.ResponseFailed, usage=usage, error=error)
 
     def end_like(self, ended: Response) -> Events:
         """End as another response has ended, with its usage, error and details."""
@@ -183,15 +182,14 @@ class ResponseWriter:
         event, details = ending_of(
             ended, has_incomplete_item=self._has_incomplete_item()
         )
-        self._end(
-            str(event.__struct_config__.tag).removeprefix("response."),
+        is_failed = event is events.ResponseFailed
+        return steps + self._end(
+            event,
             usage=ended.usage,
-            error=ended.error
-            or (UNEXPLAINED if event is events.ResponseFailed else None),
+            error=ended.error or (UNEXPLAINED if is_failed else None),
             incomplete_details=details,
             completed_at=ended.completed_at,
         )
-        return steps + self._numbered([event(response=self.response)])
 
     # Blocks
 
@@ -283,8 +281,8 @@ class ResponseWriter:
 
     # What the above is made of
 
-    def _expect(self, *states: _State) -> None:
-        if self._state not in states:
+    def _expect(self, state: _State) -> None:
+        if self._state is not state:
             msg = f"the response is {self._state.value}"
             raise WriterMisuse(msg)
 
@@ -310,21 +308,24 @@ class ResponseWriter:
             raise WriterMisuse(msg)
         return block
 
+    def _take_key(self, key: Hashable, block: Block) -> None:
+        self._expect(_State.OPEN)
+        if key in self._open:
+            msg = f"block {key!r} is open already"
+            raise WriterMisuse(msg)
+        self._open[key] = block
+        block.keys.append(key)
+
     def _claim_index(self) -> int:
         self._next_index += 1
         return self._next_index - 1
 
     def _open_block(self, key: Hashable, block: Block, id: str | None) -> Events:
-        self._expect(_State.OPEN)
-        if key in self._open:
-            msg = f"block {key!r} is open already"
-            raise WriterMisuse(msg)
+        self._take_key(key, block)
         steps = self._step([])
         index = self._claim_index()
         stem = self._response.id.removeprefix("resp_")
         block.open(index, id or f"{block.id_prefix}_{stem}_{index}")
-        self._open[key] = block
-        block.keys.append(key)
         added = events.OutputItemAdded(
             output_index=index, item=block.item("in_progress")
         )
@@ -341,13 +342,9 @@ class ResponseWriter:
             block = MessageBlock(own_part=key)
             steps = self._open_block(key, block, id)
         else:
-            self._expect(_State.OPEN)
-            if key in self._open:
-                msg = f"block {key!r} is open already"
-                raise WriterMisuse(msg)
-            block, steps = self._message(message), self._step([])
-            self._open[key] = block
-        block.keys.append(key)
+            block = self._message(message)
+            self._take_key(key, block)
+            steps = self._step([])
         return steps + self._numbered(block.open_part(key, kind))
 
     def _close_block(self, block: Block, status: ItemStatus) -> Events:
@@ -390,14 +387,18 @@ class ResponseWriter:
 
     def _incomplete(self, reason: str, usage: Usage | None) -> Events:
         details = IncompleteDetails(reason=reason)
-        self._end("incomplete", usage=usage, incomplete_details=details)
-        return self._numbered([events.ResponseIncomplete(response=self.response)])
+        return self._end(
+            events.ResponseIncomplete, usage=usage, incomplete_details=details
+        )
 
-    def _end(self, status: str, **changes: object) -> None:
+    def _end(self, event: type[Terminal], **changes: object) -> Events:
+        """Settle the response as the terminal event has it, and write that event."""
         self._state = _State.ENDED
+        status = str(event.__struct_config__.tag).removeprefix("response.")
         self._response = msgspec.structs.replace(
             self._response, status=status, **changes
         )
+        return self._numbered([event(response=self.response)])
 
     def _numbered(self, steps: Steps) -> Events:
         first = self._next_number

@@ -14,8 +14,8 @@ import msgspec
 from jsonschema_rs import ValidationErrorKind as Kind
 
 from gambit_actors.openresponses.base import JSONValue
+from gambit_actors.openresponses.describing import shown
 
-_SHOWN_CHARACTERS = 40
 _SHOWN_CHOICES = 12
 _SHOWN_ALTERNATIVES = 3
 
@@ -69,20 +69,6 @@ def problems_from(found: Iterable[_Found]) -> tuple[Problem, ...]:
     return tuple(dict.fromkeys(told))
 
 
-def shown(value: JSONValue) -> str:
-    """A value for a person to recognise, cut short; also when it is not JSON."""
-    try:
-        text = msgspec.json.encode(value).decode()
-    except RecursionError:
-        return "something nested too deeply"
-    except (TypeError, ValueError, OverflowError):
-        # Half a surrogate pair, or a number beyond 64 bits.
-        text = ascii(value) if isinstance(value, str) else _shown_number(value)
-    if len(text) <= _SHOWN_CHARACTERS:
-        return text
-    return text[: _SHOWN_CHARACTERS - 1] + "…"
-
-
 def type_words(types: Iterable[str]) -> str:
     """Names of JSON types, as a person would say them."""
     words = [_TYPES.get(name, name) for name in types]
@@ -100,12 +86,6 @@ def path_from(keys: Iterable[str | int]) -> str:
         else:
             path += f"[{shown(key)}]"
     return path
-
-
-def _shown_number(value: JSONValue) -> str:
-    if isinstance(value, int):
-        return f"a number of {value.bit_length()} bits"
-    return f"something with {type(value).__name__} in it"
 
 
 def _explained(found: _Found) -> list[Problem]:

@@ -25,5 +25,5 @@ def schema_from_type(kind: PythonType) -> Schema:
     try:
         schema: JSONValue = msgspec.json.schema(kind)
     except (TypeError, ValueError, NameError, RecursionError) as problem:
-        raise SchemaError((), f"{name} has no JSON Schema: {problem}") from problem
+        raise SchemaError("", f"{name} has no JSON Schema: {problem}") from problem
     return dict(schema)

@@ -10,6 +10,7 @@ takes time linear in the text, which costs look-around and back-references. Unio
 that multiply are counted before they are tried (see `bounding`).
 """
 
+from collections.abc import Sequence
 from typing import cast
 
 import msgspec
@@ -25,7 +26,7 @@ from jsonschema_rs import (
 from gambit_actors.errors import SchemaError
 from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.schema.bounding import TELL_LIMIT, TRY_LIMIT, WorkCount
-from gambit_actors.schema.explaining import Problem, problems_from
+from gambit_actors.schema.explaining import Problem, path_from, problems_from
 from gambit_actors.schema.filling import FillerCompiler, Fits, needs_filling
 from gambit_actors.schema.keywords import (
     UNKNOWN_KEYS,
@@ -79,7 +80,7 @@ class Validator:
             if needs_filling(self._lenient):
                 self._fill = FillerCompiler(self._lenient, self._fits).compile()
         except RecursionError as problem:
-            raise SchemaError((), _TOO_DEEP) from problem
+            raise SchemaError("", _TOO_DEEP) from problem
 
     def check(self, value: JSONValue) -> Checked:
         """Fill in, strip and check a value; the value itself is left as it is."""
@@ -131,11 +132,15 @@ def _compiled(schema: Schema, registry: Registry | None = None) -> Draft202012Va
         if isinstance(problem.kind, ValidationErrorKind.Referencing):
             raise _reference_error(schema, str(problem.kind.error)) from problem
         first, *_ = problems_from([problem])
-        raise SchemaError(problem.instance_path, first.message) from problem
+        raise _error_at(problem.instance_path, first.message) from problem
     except ValueError as problem:
         is_depth = "ecursion" in str(problem)
         words = _TOO_DEEP if is_depth else f"not a JSON document: {problem}"
-        raise SchemaError((), words) from problem
+        raise SchemaError("", words) from problem
+
+
+def _error_at(steps: Sequence[str | int], problem: str) -> SchemaError:
+    return SchemaError(path_from(steps), problem, steps=steps)
 
 
 def _refuse(uri: str) -> JSONValue:
@@ -154,13 +159,13 @@ def _reference_error(schema: Schema, reason: str) -> SchemaError:
             # An embedded $id could make it local; then the validator's words are
             # about another reference, and that one is looked for.
             if reference.partition("#")[0] in reason:
-                return SchemaError(
+                return _error_at(
                     (*step, "$ref"),
                     f"{reference} is outside the schema, and is not fetched",
                 )
         elif reference[1:] in reason:
-            return SchemaError((*step, "$ref"), f"{reference} points at nothing")
-    return SchemaError((), reason)
+            return _error_at((*step, "$ref"), f"{reference} points at nothing")
+    return SchemaError("", reason)
 
 
 def _without_strip_refusals(schema: Schema) -> Schema:

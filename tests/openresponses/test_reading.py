@@ -29,7 +29,7 @@ from gambit_actors.openresponses.items import (
     UnknownItem,
 )
 from gambit_actors.openresponses.parts import InputText, OutputText, UrlCitation
-from gambit_actors.openresponses.reading import Mismatch, parse_json, read_struct
+from gambit_actors.openresponses.reading import Mismatch, compile_reader, parse_json
 from gambit_actors.openresponses.requests import CreateResponse
 from gambit_actors.openresponses.responses import ResponseError
 from gambit_actors.openresponses.tools import (
@@ -176,7 +176,7 @@ def test_extra_keys_never_win(extra: dict[str, JSONValue], value: JSONValue) -> 
     """Whatever is in extra, the keys of the struct are written with their values."""
     extra = extra | {"call_id": value, "type": value}
     call = FunctionCall(call_id="c", name="n", arguments="{}")
-    loaded = read_struct(FunctionCall, CALL | {"acme:x": 1})
+    loaded = compile_reader(FunctionCall)(CALL | {"acme:x": 1}, "")
     loaded.extra.update(extra)
     written = json.loads(encode(loaded))
     assert written["call_id"] == call.call_id
@@ -275,7 +275,7 @@ def test_of_several_missing_keys_the_first_is_named(
 ) -> None:
     """Which missing key an error names depends on the document alone."""
     with pytest.raises(Mismatch) as caught:
-        read_struct(kind, {})
+        compile_reader(kind)({}, "")
     assert caught.value.problem == f"the key {first!r} is missing"
 
 

@@ -54,9 +54,9 @@ def models_by_type() -> dict[str, type[pydantic.BaseModel]]:
 MODELS = models_by_type()
 
 
-def validate(event: ev.StandardEvent) -> None:
-    """Hold one event, as it is written, against its model, without any coercion."""
-    MODELS[event.type].model_validate_json(encode(event), strict=True)
+def validate(event: ev.StandardEvent) -> pydantic.BaseModel:
+    """Read one event, as it is written, by its model, without any coercion."""
+    return MODELS[event.type].model_validate_json(encode(event), strict=True)
 
 
 def new_writer() -> ResponseWriter:
@@ -134,9 +134,10 @@ def test_scripted_responses_are_valid(name: str, is_queued: bool) -> None:
     """Every event and every response that is written fits the published schema."""
     w = new_writer()
     for event in w.start(is_queued=is_queued) + SCRIPTS[name](w):
-        validate(event)
+        assert validate(event).model_dump(mode="json")["type"] == event.type
     data = encode(w.response)
-    published.ResponseResource.model_validate_json(data, strict=True)
+    read = published.ResponseResource.model_validate_json(data, strict=True)
+    assert read.id == w.response.id
 
 
 def played(script: Callable[[ResponseWriter], Events]) -> Events:
@@ -241,7 +242,7 @@ def without_unknown_types(response: Response) -> Response:
 def test_replayed_responses_are_valid(response: Response) -> None:
     """Any response without unknown types is told in valid events."""
     for event in events_from_response(response):
-        validate(event)
+        assert validate(event).model_dump(mode="json")["type"] == event.type
 
 
 class AnyOrder(RuleBasedStateMachine):
