@@ -9,7 +9,9 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-Severity: TypeAlias = Literal["error", "warning"]
+Severity: TypeAlias = Literal["error", "warning", "note"]
+"""An error means that a file cannot be used, a warning that it does not do what its
+author may think, and a note only tells what is recommended."""
 
 CODES: dict[str, str] = {
     "GS001": "The file is not valid TypeScript.",
@@ -47,17 +49,27 @@ CODES: dict[str, str] = {
 """Every code of this package, with what it means in one line."""
 
 
+class Edit(msgspec.Struct, frozen=True, kw_only=True):
+    """Text to put in the place of other text; offsets are in characters, from 0."""
+
+    start: int
+    end: int
+    text: str
+
+
 class Diagnostic(msgspec.Struct, frozen=True, kw_only=True):
     """One finding about a file.
 
     Attributes:
-        code: a key of `CODES`.
-        severity: an error means the file cannot be used.
+        code: a key of `CODES`, or of the same table of the package that found it.
+        severity: how bad it is.
         message: one sentence: what is the matter, and what to do.
         file: the file, as it was named by whoever asked.
         line: counted from 1.
         column: counted from 1, in characters.
         hint: a further idea, where there is one.
+        edits: what to change in the file to be rid of it, where that is known; all
+            of them or none.
     """
 
     code: str
@@ -67,3 +79,4 @@ class Diagnostic(msgspec.Struct, frozen=True, kw_only=True):
     line: int
     column: int
     hint: str | None = None
+    edits: tuple[Edit, ...] = ()

@@ -1,0 +1,1 @@
+"""Decks: prompt folders read as data."""

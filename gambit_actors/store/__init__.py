@@ -1,0 +1,1 @@
+"""What is kept on disk, and how it is read from there."""
