@@ -8,7 +8,7 @@ SHELL := /bin/sh
 VENV := .venv
 PY := $(VENV)/bin/python
 UV := $(shell command -v uv 2>/dev/null)
-CODE := $(wildcard gambit_actors tests benchmarks examples)
+CODE := $(wildcard gambit_actors tests benchmarks decks examples)
 
 ifdef UV
 VENV_FLAGS := --without-pip
@@ -66,10 +66,11 @@ docs: conformance $(VENV)/.docs ## build the documentation into docs/_build/html
 	@$(PY) -m sphinx -q -W --keep-going -b html docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
-conformance: $(VENV)/.dev ## rewrite docs/reference/conformance.md from the marks
+conformance: $(VENV)/.dev ## rewrite the two pages that are made from the tests
 	@$(PY) -m pytest -qq --collect-only --write-conformance >$(VENV)/conformance.log \
 	  || { cat $(VENV)/conformance.log; exit 1; }
 	@echo "wrote docs/reference/conformance.md"
+	@$(PY) -m tests.deck.diagnostics_page
 
 # dev is resolved first and constrains the others, so that any of them can be
 # installed into the same environment in any order.

@@ -1,16 +1,13 @@
 """How the documentation is built: Markdown pages, and docstrings from the code."""
 
 import logging
-import tomllib
-from pathlib import Path
 
-_PYPROJECT = Path(__file__).resolve().parent.parent / "pyproject.toml"
+from gambit_actors.version import VERSION
 
 project = "gambit-actors"
 author = "the gambit-actors contributors"
 copyright = author
-# From the file rather than the installed package, which may be an older install.
-release = tomllib.loads(_PYPROJECT.read_text(encoding="utf-8"))["project"]["version"]
+release = VERSION
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build"]

@@ -4,6 +4,7 @@
 
     GambitError
     ├── DeckError             the author of a deck wrote something that cannot be
+    │   ├── InvalidDeck       a deck has errors, which it lists
     │   └── SchemaError       a schema is not one that values can be checked against
     ├── RequestError          the caller asked for something that cannot be
     │   └── BadRequest        a request document has the wrong form
@@ -21,6 +22,7 @@ has to read a message to decide what to do.
 """
 
 from collections.abc import Sequence
+from typing import Protocol
 
 __all__ = [
     "BadRequest",
@@ -29,6 +31,7 @@ __all__ = [
     "EventTooLarge",
     "GambitBug",
     "GambitError",
+    "InvalidDeck",
     "ProviderError",
     "RequestError",
     "SchemaError",
@@ -38,12 +41,42 @@ __all__ = [
 ]
 
 
+class Finding(Protocol):
+    """As much of a diagnostic as an error needs to know; this module imports none."""
+
+    @property
+    def code(self) -> str: ...
+    @property
+    def message(self) -> str: ...
+    @property
+    def file(self) -> str: ...
+    @property
+    def line(self) -> int: ...
+    @property
+    def column(self) -> int: ...
+
+
 class GambitError(Exception):
     """Anything gambit_actors raises on purpose."""
 
 
 class DeckError(GambitError):
     """The author of a deck wrote something that cannot be used."""
+
+
+class InvalidDeck(DeckError):
+    """A deck has errors and cannot be used.
+
+    Attributes:
+        diagnostics: the errors, each with its place; at least one.
+    """
+
+    def __init__(self, diagnostics: Sequence[Finding]) -> None:
+        first, *others = diagnostics
+        place = f"{first.file}:{first.line}:{first.column}"
+        more = f" (and {len(others)} more)" if others else ""
+        super().__init__(f"{place}: {first.message} [{first.code}]{more}")
+        self.diagnostics = tuple(diagnostics)
 
 
 class SchemaError(DeckError):

@@ -8,10 +8,13 @@ a code keeps its meaning for good, and one that falls out of use is not given ag
 from typing import Literal, TypeAlias
 
 import msgspec
+from msgspec.structs import force_setattr
 
 Severity: TypeAlias = Literal["error", "warning", "note"]
 """An error means that a file cannot be used, a warning that it does not do what its
 author may think, and a note only tells what is recommended."""
+
+_MAX_CHARACTERS = 1000
 
 CODES: dict[str, str] = {
     "GS001": "The file is not valid TypeScript.",
@@ -63,7 +66,7 @@ class Diagnostic(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         code: a key of `CODES`, or of the same table of the package that found it.
         severity: how bad it is.
-        message: one sentence: what is the matter, and what to do.
+        message: one sentence on one line: what is the matter, and what to do.
         file: the file, as it was named by whoever asked.
         line: counted from 1.
         column: counted from 1, in characters.
@@ -80,3 +83,17 @@ class Diagnostic(msgspec.Struct, frozen=True, kw_only=True):
     column: int
     hint: str | None = None
     edits: tuple[Edit, ...] = ()
+
+    def __post_init__(self) -> None:
+        # Words that quote an author may have anything in them; show it, do not obey it.
+        force_setattr(self, "message", _one_line(self.message))
+        if self.hint is not None:
+            force_setattr(self, "hint", _one_line(self.hint))
+
+
+def _one_line(words: str) -> str:
+    if len(words) > _MAX_CHARACTERS:
+        words = words[:_MAX_CHARACTERS] + "…"
+    if words.isprintable():
+        return words
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)

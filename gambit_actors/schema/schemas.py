@@ -4,14 +4,15 @@ A reference is a ``.zod.ts`` or ``.json`` file beside the file that names it, a 
 in a Python module (``module.py:Name``), or a built-in ``gambit://schemas/...``. What
 is wrong with it is a diagnostic; nothing here raises for what an author wrote.
 
-Files are read by a function the caller hands in, and types are found by another, so
-this module stays free of I/O. A `SchemaCache` compares texts, not times: a schema is
+Files are read by a function the caller hands in, and types are described by another,
+so this module stays free of I/O. A `SchemaCache` compares texts, not times: a schema is
 read again when its file, or a file that it imports, has another text than before.
 """
 
 import json
 from collections.abc import Callable
-from typing import NoReturn, Protocol, TypeAlias
+from functools import cached_property
+from typing import NoReturn, TypeAlias
 
 import msgspec
 
@@ -23,28 +24,19 @@ from gambit_actors.schema.builtin import (
     closest_uri,
 )
 from gambit_actors.schema.diagnostics import Diagnostic, Severity
-from gambit_actors.schema.keywords import Schema
+from gambit_actors.schema.keywords import Schema, walk
 from gambit_actors.schema.positions import position_of
-from gambit_actors.schema.python_types import PythonType, schema_from_type
+from gambit_actors.schema.python_types import DescribeType
 from gambit_actors.schema.validation import Validator
 
 ReadFile: TypeAlias = Callable[[str], str | None]
 """Gives the text of a file, or None if there is none."""
 
-
-class FindType(Protocol):
-    """Imports a module and gives a type in it."""
-
-    def __call__(self, path: str, name: str, /) -> PythonType:
-        """Find a type.
-
-        Raises:
-            LookupError: there is no such type, or its module cannot be imported; the
-                message says why.
-        """
+CACHED_SCHEMAS = 4096
+"""How many references a `SchemaCache` remembers unless told otherwise."""
 
 
-class LoadedSchema(msgspec.Struct, frozen=True, kw_only=True):
+class LoadedSchema(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What a reference turned out to be.
 
     Attributes:
@@ -57,11 +49,28 @@ class LoadedSchema(msgspec.Struct, frozen=True, kw_only=True):
     diagnostics: tuple[Diagnostic, ...] = ()
     source: str
 
+    @cached_property
+    def validator(self) -> Validator:
+        """Checks values; compiled when first asked for, and one for all who ask.
+
+        Raises:
+            SchemaError: there is no schema, or it is not one to check values against.
+        """
+        if self.schema is None:
+            raise SchemaError("", f"{self.source} has no schema that can be used")
+        return Validator(self.schema)
+
 
 class SchemaCache:
-    """Remembers what references turned out to be, for as long as that is true."""
+    """Remembers what references turned out to be, for as long as that is true.
 
-    def __init__(self) -> None:
+    Args:
+        max_schemas: how many; past that, the one not asked for longest is forgotten.
+    """
+
+    def __init__(self, *, max_schemas: int = CACHED_SCHEMAS) -> None:
+        self._max_schemas = max_schemas
+        # The one asked for last comes last.
         self._known: dict[
             tuple[str, str], tuple[dict[str, str | None], LoadedSchema]
         ] = {}
@@ -72,7 +81,7 @@ class SchemaCache:
         *,
         base: str,
         read_file: ReadFile,
-        find_type: FindType | None = None,
+        describe_type: DescribeType | None = None,
     ) -> LoadedSchema:
         """Load a schema, parsing only what has changed; see `load_schema`.
 
@@ -80,19 +89,24 @@ class SchemaCache:
         """
         # Diagnostics for a reference point into the file with the reference.
         key = (reference, base)
-        if key in self._known:
-            texts, loaded = self._known[key]
-            if all(read_file(file) == text for file, text in texts.items()):
-                return loaded
-        seen: dict[str, str | None] = {}
+        texts, loaded = self._known.pop(key, ({}, None))
+        if loaded is None or any(read_file(f) != text for f, text in texts.items()):
+            texts = {}
 
-        def read(file: str) -> str | None:
-            if file not in seen:  # One loading sees one state of a file.
-                seen[file] = read_file(file)
-            return seen[file]
+            def read(file: str) -> str | None:
+                if file not in texts:  # One loading sees one state of a file.
+                    texts[file] = read_file(file)
+                return texts[file]
 
-        loaded = load_schema(reference, base=base, read_file=read, find_type=find_type)
-        self._known[key] = (seen, loaded)
+            loaded = load_schema(
+                reference, base=base, read_file=read, describe_type=describe_type
+            )
+        # Why a Python type could not be had may lie in any file, or in none: in a
+        # sibling of its module, in a package not installed. So it is asked for again.
+        if loaded.schema is not None or not loaded.source.endswith(".py"):
+            self._known[key] = (texts, loaded)
+        if len(self._known) > self._max_schemas:
+            del self._known[next(iter(self._known))]
         return loaded
 
 
@@ -101,7 +115,7 @@ def load_schema(
     *,
     base: str,
     read_file: ReadFile,
-    find_type: FindType | None = None,
+    describe_type: DescribeType | None = None,
 ) -> LoadedSchema:
     """Load the schema that a file refers to.
 
@@ -109,14 +123,18 @@ def load_schema(
         reference: as written, such as ``./order.zod.ts`` or ``types.py:Order``.
         base: the file it is written in.
         read_file: gives the text of a file, by its path.
-        find_type: imports Python types; without it they are not to be had.
+        describe_type: describes Python types; without it they are not to be had.
     """
     if reference.startswith("gambit://"):
         return _builtin(reference, base)
     path, colon, name = reference.rpartition(":")
     if colon and path.endswith(".py"):
         return _from_python(
-            joined(base, path), name, base, read_file=read_file, find_type=find_type
+            joined(base, path),
+            name,
+            base,
+            read_file=read_file,
+            describe_type=describe_type,
         )
     file = joined(base, reference)
     if not reference.endswith((".zod.ts", ".ts", ".json")):
@@ -176,24 +194,27 @@ def _from_python(
     base: str,
     *,
     read_file: ReadFile,
-    find_type: FindType | None,
+    describe_type: DescribeType | None,
 ) -> LoadedSchema:
-    # The text is not used, but asking for it lets a cache see that it changed.
+    # No text is used here, but asking for it lets a cache see that it changed.
     if read_file(file) is None:
         words = f"The Python module {file} does not exist."
         return _failed("GS040", words, file=base, source=file)
-    if find_type is None:
+    if describe_type is None:
         words = f"{file}:{name} is a Python type, and none can be imported here."
         return _failed("GS046", words, file=base, source=file)
     try:
-        kind = find_type(file, name)
+        described = describe_type(file, name)
+        for other in described.files:
+            read_file(other)
+        loaded = LoadedSchema(schema=described.schema, source=file)
+        _compiled = loaded.validator  # A pattern in it may be one we do not run.
     except LookupError as problem:
         words = f"{file}:{name} cannot be found: {problem.args[0]}."
         return _failed("GS046", words, file=base, source=file)
-    try:
-        return LoadedSchema(schema=schema_from_type(kind), source=file)
     except SchemaError as problem:
         return _failed("GS047", f"{problem}.", file=base, source=file)
+    return loaded
 
 
 def _from_json(text: str, file: str) -> LoadedSchema:
@@ -210,13 +231,27 @@ def _from_json(text: str, file: str) -> LoadedSchema:
     if not isinstance(schema, dict):
         words = "A JSON Schema is an object here, in braces."
         return _failed("GS045", words, file=file, source=file, at=position_of(text, ()))
+    loaded = LoadedSchema(schema=schema, source=file)
     try:
-        Validator(schema)
+        _compiled = loaded.validator  # Which is how a schema is checked itself.
     except SchemaError as problem:
         at = position_of(text, problem.steps)
-        words = f"This is not a valid JSON Schema: {problem}."
+        words = _bad_schema(schema, problem)
         return _failed("GS045", words, file=file, source=file, at=at)
-    return LoadedSchema(schema=schema, source=file)
+    return loaded
+
+
+def _bad_schema(schema: Schema, problem: SchemaError) -> str:
+    is_old_tuple = any(
+        (*step, "items") == problem.steps and isinstance(part.get("items"), list)
+        for step, part in walk(schema)
+    )
+    if not is_old_tuple:
+        return f"This is not a valid JSON Schema: {problem}."
+    return (
+        f"{problem.path} is a list, as it was before JSON Schema 2020-12; write"
+        " prefixItems instead, and items for what was additionalItems."
+    )
 
 
 def _refuse(name: str) -> NoReturn:

@@ -12,8 +12,13 @@ from hypothesis import strategies as st
 from gambit_actors.errors import SchemaError
 from gambit_actors.schema.diagnostics import CODES
 from gambit_actors.schema.positions import position_of
-from gambit_actors.schema.python_types import schema_from_type
-from gambit_actors.schema.schemas import SchemaCache, joined, load_schema
+from gambit_actors.schema.python_types import DescribedType, schema_from_type
+from gambit_actors.schema.schemas import (
+    LoadedSchema,
+    SchemaCache,
+    joined,
+    load_schema,
+)
 from gambit_actors.schema.validation import Validator
 
 DECK = "decks/a/PROMPT.md"
@@ -145,11 +150,11 @@ def test_a_python_type_is_a_schema(kind: type) -> None:
     """A Struct, a dataclass and a TypedDict are read with their fields and types."""
     asked = []
 
-    def find(path: str, name: str) -> type:
+    def describe(path: str, name: str) -> DescribedType:
         asked.append((path, name))
-        return kind
+        return DescribedType(schema=schema_from_type(kind))
 
-    loaded = load("types.py:Kind", {"decks/a/types.py": ""}, find_type=find)
+    loaded = load("types.py:Kind", {"decks/a/types.py": ""}, describe_type=describe)
     assert asked == [("decks/a/types.py", "Kind")]
     validator = Validator(loaded.schema)
     assert validator.check({"name": "a", "size": 1}).is_valid
@@ -171,10 +176,20 @@ def test_a_type_without_a_json_form_is_refused() -> None:
         schema_from_type(range)
 
 
-def missing_type(path: str, name: str) -> type:
+def missing_type(path: str, name: str) -> DescribedType:
     """Stand for an import that finds nothing."""
     message = f"there is no {name} in {path}"
     raise LookupError(message)
+
+
+def no_json_type(_path: str, _name: str) -> DescribedType:
+    """Stand for a type that JSON cannot hold."""
+    return DescribedType(schema=schema_from_type(range))
+
+
+def look_around_type(_path: str, _name: str) -> DescribedType:
+    """Stand for a type with a pattern that is not run."""
+    return DescribedType(schema={"type": "string", "pattern": "(?=a)b"})
 
 
 @pytest.mark.parametrize(
@@ -206,13 +221,13 @@ def missing_type(path: str, name: str) -> type:
             ("a.json", 1, 20),
         ),
         ("a.py:B", {"a.py": ""}, {}, "GS046", (DECK, 1, 1)),
-        ("a.py:B", {"a.py": ""}, {"find_type": missing_type}, "GS046", (DECK, 1, 1)),
-        (
-            "a.py:B",
-            {"a.py": ""},
-            {"find_type": lambda _path, _name: range},
-            "GS047",
-            (DECK, 1, 1),
+        *(
+            ("a.py:B", {"a.py": ""}, {"describe_type": describe}, code, (DECK, 1, 1))
+            for describe, code in [
+                (missing_type, "GS046"),
+                (no_json_type, "GS047"),
+                (look_around_type, "GS047"),
+            ]
         ),
     ],
 )
@@ -232,6 +247,50 @@ def test_a_mistake_is_a_diagnostic_with_a_place(
     file = place[0] if place[0] == DECK else f"decks/a/{place[0]}"
     assert (note.code, note.file, note.line, note.column) == (code, file, *place[1:])
     assert code in CODES
+
+
+@pytest.mark.parametrize(
+    ("text", "is_told"),
+    [
+        ('{"items": [{"type": "string"}], "additionalItems": false}', True),
+        ('{"properties": {"properties": {"items": [{}]}}}', True),
+        ('{"properties": {"items": [{}]}}', False),
+        ('{"items": 3}', False),
+    ],
+)
+def test_an_old_tuple_is_told_its_new_name(text: str, is_told: bool) -> None:
+    """A list under items, as drafts before 2020-12 wrote it, is called prefixItems."""
+    loaded = load("s.json", {"decks/a/s.json": text})
+    (note,) = loaded.diagnostics
+    assert note.code == "GS045"
+    assert ("prefixItems" in note.message) == is_told
+
+
+def test_a_loaded_schema_compiles_its_validator_once() -> None:
+    """All who ask a loaded schema for its validator share one; equality ignores it."""
+    files = {"decks/a/s.json": '{"type": "string"}'}
+    first, second = load("s.json", files), load("s.json", files)
+    assert first.validator is first.validator
+    assert first.validator is not second.validator
+    assert first == second
+    assert [str(p) for p in first.validator.check(7).problems] == [
+        "expected a string, got 7"
+    ]
+
+
+def test_a_compiled_validator_does_not_change_a_loaded_schema() -> None:
+    """Compiling leaves equality and the printed form of a loaded schema alone."""
+    compiled, fresh = (LoadedSchema(schema={}, source="s") for _ in range(2))
+    assert compiled.validator.schema == {}
+    assert compiled == fresh
+    assert repr(compiled) == repr(fresh)
+
+
+def test_without_a_schema_there_is_no_validator() -> None:
+    """A reference that turned out to be nothing says so when a validator is wanted."""
+    loaded = load("s.json", {})
+    with pytest.raises(SchemaError, match=r"decks/a/s\.json has no schema"):
+        _ = loaded.validator
 
 
 @pytest.mark.parametrize(
@@ -299,6 +358,71 @@ def test_an_unchanged_file_is_not_parsed_again() -> None:
     first = cache.load("s.json", base=DECK, read_file=read)
     assert cache.load("s.json", base=DECK, read_file=read) is first
     assert asked == ["decks/a/s.json"] * 2
+
+
+@pytest.mark.spec("DK-17")
+@pytest.mark.parametrize("changed", ["decks/a/types.py", "decks/a/sizes.py"])
+def test_a_changed_python_file_is_seen_at_once(changed: str) -> None:
+    """A type is described again when its module changed, or what that imports."""
+    files = {"decks/a/types.py": "old", "decks/a/sizes.py": "old"}
+    cache = SchemaCache()
+
+    def describe(_path: str, _name: str) -> DescribedType:
+        title = " ".join(files.values())
+        return DescribedType(schema={"title": title}, files=("decks/a/sizes.py",))
+
+    def cached() -> Any:  # noqa: ANN401
+        return cache.load(
+            "types.py:Kind", base=DECK, read_file=files.get, describe_type=describe
+        )
+
+    first = cached()
+    assert cached() is first
+    files[changed] = "new"
+    assert "new" in cached().schema["title"]
+
+
+@pytest.mark.spec("DK-17")
+@pytest.mark.parametrize(
+    "problem", [LookupError("it has a broken sibling"), SchemaError("", "no JSON form")]
+)
+def test_a_type_that_could_not_be_had_is_asked_for_again(problem: Exception) -> None:
+    """What was wrong may have been in any file, so a failure is not remembered."""
+    answers: list[DescribedType | Exception] = [problem, DescribedType(schema={})]
+    cache = SchemaCache()
+
+    def describe(_path: str, _name: str) -> DescribedType:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def cached() -> Any:  # noqa: ANN401
+        read = reader({"decks/a/types.py": ""})
+        return cache.load(
+            "types.py:Kind", base=DECK, read_file=read, describe_type=describe
+        )
+
+    assert cached().schema is None
+    assert cached().schema == {}
+    assert cached().schema == {}
+
+
+def test_the_schema_not_asked_for_longest_is_forgotten() -> None:
+    """A full cache makes room by dropping what was least recently used."""
+    cache = SchemaCache(max_schemas=2)
+    names = ("a.json", "b.json", "c.json")
+    files = {f"decks/a/{name}": "{}" for name in names}
+
+    def cached(name: str) -> LoadedSchema:
+        return cache.load(name, base=DECK, read_file=reader(files))
+
+    a, b = cached("a.json"), cached("b.json")
+    assert cached("a.json") is a
+    c = cached("c.json")
+    assert cached("a.json") is a
+    assert cached("c.json") is c
+    assert cached("b.json") is not b
 
 
 @pytest.mark.slow

@@ -19,7 +19,9 @@ class ZodModule(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         schema: JSON Schema 2020-12 of the default export; None if there was an error.
         diagnostics: everything found, in the order it was met.
-        exports: the schemas of the other exports, those that can be read.
+        exports: the schemas of the other exports, those that can be read. The rest
+            is left out without a word, since nobody may need it: a file may export
+            code as well. A module that imports one of these gets the finding.
     """
 
     schema: dict[str, JSONValue] | None

@@ -82,6 +82,25 @@ def test_named_exports_are_read_too() -> None:
     assert module.diagnostics == ()
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        'import { C } from "./other.ts"; export default C;',
+        'import * as all from "./other.ts"; export default z.array(all.C);',
+        'import { C } from "./barrel.ts"; export default z.object({ c: C });',
+    ],
+)
+def test_importing_what_cannot_be_read_is_a_finding(text: str) -> None:
+    """A named export that is silently left out is told of where it is needed."""
+    other = IMPORT + "export const C = z.object({ b: new Map() });"
+    assert read(other + "export default z.string();").diagnostics == ()
+    files = {"other.ts": other, "barrel.ts": 'export { C } from "./other.ts";'}
+    module = read(IMPORT + text, files)
+    assert module.schema is None
+    (finding,) = module.diagnostics
+    assert (finding.code, finding.file) == ("GS004", "deck/other.ts")
+
+
 def test_type_only_code_and_comments_are_skipped() -> None:
     """Types, interfaces, declarations and comments anywhere make no difference."""
     module = read(

@@ -1,0 +1,179 @@
+"""One Markdown file of a deck: its frontmatter as data, its body as text.
+
+Frontmatter is TOML between two lines of ``+++`` at the top; a file without is all
+body. A `Document` depends on the file's text alone, so that it can be kept for as
+long as the text is the same. Offsets are in characters of that text.
+"""
+
+import re
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import msgspec
+import tomli
+
+from gambit_actors.deck.embeds import Image, images
+from gambit_actors.deck.toml_places import Path, Span, TomlPlaces
+from gambit_actors.schema.diagnostics import Diagnostic, Edit, Severity
+
+Values: TypeAlias = dict[str, Any]
+"""A TOML table. Its values are JSON's, and dates."""
+
+_OPENING = re.compile(r"\s*\+\+\+[ \t]*(?:\r?\n|\Z)")
+_CLOSING = re.compile(r"^\+\+\+[ \t]*\r?(?:\n|\Z)", re.MULTILINE)
+_BARE_WORD = re.compile(r"[A-Za-z]")
+_LATE = re.compile(r"^\+\+\+[ \t]*\r?\n\s*(?:\[|[\w.-]+[ \t]*=)", re.MULTILINE)
+_OTHER_MARK = re.compile(r"\s*(?:---|\+\+\+)[ \t]*(\w*)[ \t]*\r?\n")
+_YAML_PAIR = re.compile(r"\s*(?:#.*\n\s*)*[\w-]+[ \t]*:(?:\s|\Z)")
+_YAML_END = re.compile(r"^---[ \t]*\r?(?:\n|\Z)", re.MULTILINE)
+
+
+class Source(msgspec.Struct, frozen=True):
+    """The text of a file, and what the file is called."""
+
+    file: str
+    text: str
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """Line and column of a place, both counted from 1."""
+        line_start = self.text.rfind("\n", 0, offset) + 1
+        return self.text.count("\n", 0, offset) + 1, offset - line_start + 1
+
+    def finding(
+        self,
+        code: str,
+        severity: Severity,
+        message: str,
+        *,
+        at: int = 0,
+        hint: str | None = None,
+        edits: tuple[Edit, ...] = (),
+    ) -> Diagnostic:
+        """Say something about a place in the file."""
+        line, column = self.position(at)
+        return Diagnostic(
+            code=code,
+            severity=severity,
+            message=message,
+            file=self.file,
+            line=line,
+            column=column,
+            hint=hint,
+            edits=edits,
+        )
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """A file of a deck, taken apart.
+
+    Attributes:
+        source: the file.
+        values: the frontmatter; empty if there is none or it cannot be read.
+        toml: where the text of the frontmatter is.
+        body: where the text after it is.
+        problems: why the frontmatter cannot be read, or may not be what it seems.
+    """
+
+    source: Source
+    values: Values = {}
+    toml: Span = Span(0, 0)
+    body: Span
+    problems: tuple[Diagnostic, ...] = ()
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether what the frontmatter says is known."""
+        return all(found.severity != "error" for found in self.problems)
+
+    @cached_property
+    def _places(self) -> TomlPlaces:
+        # Late, because only a deck with something to say about it needs places.
+        return TomlPlaces(self.source.text[self.toml.start : self.toml.end])
+
+    @cached_property
+    def images(self) -> tuple[Image, ...]:
+        """The images of the body."""
+        return tuple(images(self.source.text, self.body))
+
+    def place(self, path: Path) -> Span:
+        """Where a value of the frontmatter stands, or the nearest to it."""
+        return self._moved(self._places.nearest(path))
+
+    def key_place(self, path: Path) -> Span:
+        """Where the last key of a path is written, or the nearest to it."""
+        span = self._places.key(path)
+        return self.place(path) if span is None else self._moved(span)
+
+    def key_uses(self, keys: tuple[str, ...]) -> list[Span]:
+        """Every place where a key is written."""
+        return [self._moved(span) for span in self._places.uses(keys)]
+
+    def _moved(self, span: Span) -> Span:
+        return Span(span.start + self.toml.start, span.end + self.toml.start)
+
+
+def document_from_text(file: str, text: str) -> Document:
+    """Take a file apart; what is wrong with its frontmatter is among the problems."""
+    source = Source(file, text)
+    start = len(text) - len(text.removeprefix("\ufeff"))
+    opening = _OPENING.match(text, start)
+    if opening is None:
+        body = Span(start, len(text))
+        return Document(source=source, body=body, problems=_other_format(source, start))
+    closing = _CLOSING.search(text, opening.end())
+    if closing is None:
+        message = "The frontmatter has no end; close it with a line of +++."
+        mark = opening.start() + opening[0].index("+++")
+        finding = source.finding("GD002", "error", message, at=mark)
+        body = Span(len(text), len(text))
+        return Document(source=source, body=body, problems=(finding,))
+    toml = Span(opening.end(), closing.start())
+    values, problems = _parsed(source, toml)
+    body = Span(closing.end(), len(text))
+    return Document(
+        source=source, values=values, toml=toml, body=body, problems=problems
+    )
+
+
+def _parsed(source: Source, toml: Span) -> tuple[Values, tuple[Diagnostic, ...]]:
+    text = source.text[toml.start : toml.end]
+    try:
+        return tomli.loads(text), ()
+    except tomli.TOMLDecodeError as problem:
+        # Its offset is in a text without carriage returns, its line and column are not.
+        lines = text.split("\n")
+        before = sum(len(line) + 1 for line in lines[: problem.lineno - 1])
+        at = toml.start + min(before + problem.colno - 1, len(text))
+        reason = problem.msg
+    except (RecursionError, ValueError) as problem:
+        # Nesting without end, or a number of more digits than Python reads.
+        at, reason = toml.start, str(problem)
+    message = f"The frontmatter is not valid TOML: {reason[:1].lower()}{reason[1:]}."
+    hint = "Text stands in quotes." if _BARE_WORD.match(source.text, at) else None
+    return {}, (source.finding("GD003", "error", message, at=at, hint=hint),)
+
+
+def _other_format(source: Source, start: int) -> tuple[Diagnostic, ...]:
+    """Notice frontmatter in a format that decks do not use.
+
+    Three dashes are also how Markdown draws a line, so they count only where YAML
+    follows and an end is marked.
+    """
+    late = _LATE.search(source.text, start)
+    if late is not None and _CLOSING.search(source.text, late.end()):
+        message = "This looks like frontmatter and is part of the prompt."
+        hint = "Frontmatter is the first thing in a file."
+        found = source.finding("GD004", "warning", message, at=late.start(), hint=hint)
+        return (found,)
+    mark = _OTHER_MARK.match(source.text, start)
+    if mark is None:
+        return ()
+    named = mark[1].lower()
+    is_yaml = _YAML_PAIR.match(source.text, mark.end()) is not None
+    is_closed = _YAML_END.search(source.text, mark.end()) is not None
+    if not (named in ("toml", "yaml", "json") or (not named and is_yaml and is_closed)):
+        return ()
+    message = "The frontmatter is not in a format that decks use."
+    hint = 'Write TOML between two lines of +++, such as: label = "My deck".'
+    at = mark.end() - len(mark[0].lstrip())
+    return (source.finding("GD004", "error", message, at=at, hint=hint),)
