@@ -28,7 +28,10 @@ class _Commands(click.Group):
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="gambit-actors", prog_name="gambit")
 def main() -> None:
-    """Run prompt-folder agents. So far: decode the streams that models send."""
+    """Run decks: agents that are folders with a PROMPT.md.
+
+    So far: check decks, and decode the streams that models send.
+    """
     if sys.stdout is None:
         msg = "standard output is closed"
         raise click.ClickException(msg)
@@ -36,6 +39,32 @@ def main() -> None:
         # A terminal that cannot show a character shows a question mark instead.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+
+
+@main.command()
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(exists=True))
+@click.option("--strict", is_flag=True, help="Exit with 1 on warnings, too.")
+@click.option("--fix", is_flag=True, help="Change the files where the fix is known.")
+@click.option("--diff", is_flag=True, help="Show what --fix would do; write nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Write one JSON document.")
+@click.option(
+    "--legacy",
+    type=click.Choice(["warn", "refuse"]),
+    help="What to do about deprecated names (default: warn until 1.0.0, then refuse).",
+)
+@click.option(
+    "--scaffold", is_flag=True, help="Write an INTENT.md where there is none."
+)
+@click.option("-q", "--quiet", is_flag=True, help="Show errors and warnings only.")
+def check(**options: object) -> None:
+    """Explain every mistake in decks.
+
+    PATH is a PROMPT.md, or a folder that is searched for them; without it the current
+    folder is. Exits with 1 if there are errors.
+    """
+    from gambit_actors.cli.check import check_from_options
+
+    sys.exit(check_from_options(options))
 
 
 @main.command()

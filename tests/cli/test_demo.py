@@ -253,7 +253,7 @@ def test_help_and_version() -> None:
     """The command says what it has, what a command takes, and which version it is."""
     top = run("--help")
     assert (top.exit_code, run("-h").stdout) == (0, top.stdout)
-    assert "demo  Decode a recorded Open Responses stream" in top.stdout
+    assert "demo   Decode a recorded Open Responses stream" in top.stdout
     assert "--fast" in run("demo", "--help").stdout
     version = run("--version")
     assert version.exit_code == 0
