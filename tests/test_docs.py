@@ -40,11 +40,24 @@ def test_readme_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
     """The README's example prints the text of a stream, given its chunks."""
     stream = (STREAMS / "text.sse").read_bytes()
     chunks = [stream[i : i + 100] for i in range(0, len(stream), 100)]
-    (code,) = python_blocks(ROOT / "README.md")
+    _, code = python_blocks(ROOT / "README.md")
 
     exec(compile(code, "README.md", "exec"), {"chunks": chunks})  # noqa: S102
 
     assert len(capsys.readouterr().out) > 1
+
+
+@pytest.mark.slow
+def test_readme_loads_a_deck(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The README's other example loads a deck that comes with the project."""
+    monkeypatch.chdir(ROOT)
+    code, _ = python_blocks(ROOT / "README.md")
+
+    exec(compile(code, "README.md", "exec"), {})  # noqa: S102
+
+    assert capsys.readouterr().out.startswith("Support desk ['order_lookup'")
 
 
 @pytest.mark.parametrize("page", [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
