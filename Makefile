@@ -31,7 +31,8 @@ endif
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
 
-demo: $(VENV)/.run ## play a recorded stream; no key, network only to install
+demo: $(VENV)/.run ## check the decks here, play a stream; no key, network only to install
+	@$(VENV)/bin/gambit check decks
 	@$(VENV)/bin/gambit demo
 
 test: $(VENV)/.dev ## run the tests (PYTEST_ARGS="-k name" to choose)

@@ -8,6 +8,7 @@ from gambit_actors.deck.documents import Document
 from gambit_actors.deck.embedding import Embedder
 from gambit_actors.deck.findings import Findings
 from gambit_actors.deck.fragments import with_fragment
+from gambit_actors.deck.keys import TOP_LEVEL_KEYS
 from gambit_actors.deck.legacy import FRAGMENTS, LISTS, SCHEMAS
 from gambit_actors.deck.loading import Loading
 from gambit_actors.deck.model import (
@@ -21,7 +22,7 @@ from gambit_actors.deck.model import (
 )
 from gambit_actors.deck.references import ReferenceReader, current_key
 from gambit_actors.deck.sections import read_guardrails, read_model_params
-from gambit_actors.deck.tables import TOP_LEVEL_KEYS, Table
+from gambit_actors.deck.tables import Table
 from gambit_actors.schema.schemas import LoadedSchema
 
 _REFUSED_KEYS = {
@@ -112,6 +113,7 @@ class DeckBuilder:
             scenarios=self._decks("scenarios", top, snippets),
             graders=self._decks("graders", top, snippets),
         )
+        self._references.follow(deck)
         self._references.check_permissions(deck.permissions)
         sources = _sources(deck, [s.source.file for s in embedded.snippets])
         return msgspec.structs.replace(deck, sources=sources)

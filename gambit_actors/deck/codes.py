@@ -45,6 +45,8 @@ CODES: dict[str, str] = {
     "GD054": "A snippet has handlers, which only a deck can have.",
     "GD055": "Snippets are nested too deeply, or make the prompt too large.",
     "GD056": "A snippet's fragment does not go with the schema.",
+    "GD057": "INTENT.md or a policy is embedded, which are not for the model.",
+    "GD058": "An image with a space in its target is not embedded.",
     "GD060": "A permission is not written in a form that can be read.",
     "GD061": "A reference asks for permissions that its deck does not have.",
     "GD080": "An old name of a list of decks is used.",

@@ -91,7 +91,7 @@ def _declared(
         table.report("GD027", "error", message, key="execute")
         return None
     try:
-        return loading.module_schemas(path)
+        return loading.module_schemas(path, table.findings)
     except LookupError as problem:
         message = f"The module {path} cannot be used: {problem.args[0]}."
         table.report("GD027", "error", message, key="execute")

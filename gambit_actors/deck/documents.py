@@ -6,6 +6,7 @@ long as the text is the same. Offsets are in characters of that text.
 """
 
 import re
+from bisect import bisect_right
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -13,6 +14,7 @@ import msgspec
 import tomli
 
 from gambit_actors.deck.embeds import Image, images
+from gambit_actors.deck.frontmatter import explained_toml, other_frontmatter
 from gambit_actors.deck.toml_places import Path, Span, TomlPlaces
 from gambit_actors.schema.diagnostics import Diagnostic, Edit, Severity
 
@@ -21,14 +23,9 @@ Values: TypeAlias = dict[str, Any]
 
 _OPENING = re.compile(r"\s*\+\+\+[ \t]*(?:\r?\n|\Z)")
 _CLOSING = re.compile(r"^\+\+\+[ \t]*\r?(?:\n|\Z)", re.MULTILINE)
-_BARE_WORD = re.compile(r"[A-Za-z]")
-_LATE = re.compile(r"^\+\+\+[ \t]*\r?\n\s*(?:\[|[\w.-]+[ \t]*=)", re.MULTILINE)
-_OTHER_MARK = re.compile(r"\s*(?:---|\+\+\+)[ \t]*(\w*)[ \t]*\r?\n")
-_YAML_PAIR = re.compile(r"\s*(?:#.*\n\s*)*[\w-]+[ \t]*:(?:\s|\Z)")
-_YAML_END = re.compile(r"^---[ \t]*\r?(?:\n|\Z)", re.MULTILINE)
 
 
-class Source(msgspec.Struct, frozen=True):
+class Source(msgspec.Struct, frozen=True, dict=True):
     """The text of a file, and what the file is called."""
 
     file: str
@@ -36,8 +33,12 @@ class Source(msgspec.Struct, frozen=True):
 
     def position(self, offset: int) -> tuple[int, int]:
         """Line and column of a place, both counted from 1."""
-        line_start = self.text.rfind("\n", 0, offset) + 1
-        return self.text.count("\n", 0, offset) + 1, offset - line_start + 1
+        line = bisect_right(self._line_starts, offset)
+        return line, offset - self._line_starts[line - 1] + 1
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        return [0, *(end.end() for end in re.finditer("\n", self.text))]
 
     def finding(
         self,
@@ -119,7 +120,7 @@ def document_from_text(file: str, text: str) -> Document:
     opening = _OPENING.match(text, start)
     if opening is None:
         body = Span(start, len(text))
-        return Document(source=source, body=body, problems=_other_format(source, start))
+        return Document(source=source, body=body, problems=_misplaced(source, start))
     closing = _CLOSING.search(text, opening.end())
     if closing is None:
         message = "The frontmatter has no end; close it with a line of +++."
@@ -144,36 +145,19 @@ def _parsed(source: Source, toml: Span) -> tuple[Values, tuple[Diagnostic, ...]]
         lines = text.split("\n")
         before = sum(len(line) + 1 for line in lines[: problem.lineno - 1])
         at = toml.start + min(before + problem.colno - 1, len(text))
-        reason = problem.msg
+        reason, hint = explained_toml(problem.msg, source.text[at : at + 10])
     except (RecursionError, ValueError) as problem:
         # Nesting without end, or a number of more digits than Python reads.
-        at, reason = toml.start, str(problem)
+        at, reason, hint = toml.start, str(problem), None
     message = f"The frontmatter is not valid TOML: {reason[:1].lower()}{reason[1:]}."
-    hint = "Text stands in quotes." if _BARE_WORD.match(source.text, at) else None
     return {}, (source.finding("GD003", "error", message, at=at, hint=hint),)
 
 
-def _other_format(source: Source, start: int) -> tuple[Diagnostic, ...]:
-    """Notice frontmatter in a format that decks do not use.
-
-    Three dashes are also how Markdown draws a line, so they count only where YAML
-    follows and an end is marked.
-    """
-    late = _LATE.search(source.text, start)
-    if late is not None and _CLOSING.search(source.text, late.end()):
-        message = "This looks like frontmatter and is part of the prompt."
-        hint = "Frontmatter is the first thing in a file."
-        found = source.finding("GD004", "warning", message, at=late.start(), hint=hint)
-        return (found,)
-    mark = _OTHER_MARK.match(source.text, start)
-    if mark is None:
+def _misplaced(source: Source, start: int) -> tuple[Diagnostic, ...]:
+    """Notice settings that are not where, or not how, they are looked for."""
+    at = other_frontmatter(source.text, start)
+    if at is None:
         return ()
-    named = mark[1].lower()
-    is_yaml = _YAML_PAIR.match(source.text, mark.end()) is not None
-    is_closed = _YAML_END.search(source.text, mark.end()) is not None
-    if not (named in ("toml", "yaml", "json") or (not named and is_yaml and is_closed)):
-        return ()
-    message = "The frontmatter is not in a format that decks use."
-    hint = 'Write TOML between two lines of +++, such as: label = "My deck".'
-    at = mark.end() - len(mark[0].lstrip())
+    message = "These look like settings, and are not read: they are part of the prompt."
+    hint = 'Put them first, as TOML between two lines of +++: label = "My deck".'
     return (source.finding("GD004", "error", message, at=at, hint=hint),)

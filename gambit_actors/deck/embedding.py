@@ -66,11 +66,37 @@ class Embedder:
         kind = embed_kind(image.target)
         if kind is None:
             return None
+        if not image.is_valid:
+            self._note_space(document, image)
+            return None
         if kind == "code":
             message = f"{image.target} is code; a snippet is a Markdown file."
             self._refuse("GD053", message, document, image)
             return ""
+        return self._snippet_text(document, image, chain)
+
+    def _note_space(self, document: Document, image: Image) -> None:
+        span = image.target_span
+        better = f"<{image.target}>"
+        self._findings.add(
+            document.source.finding(
+                "GD058",
+                "warning",
+                f"This is not embedded: its target has a space; write {better}.",
+                at=span.start,
+                edits=(Edit(start=span.start, end=span.end, text=better),),
+            )
+        )
+
+    def _snippet_text(
+        self, document: Document, image: Image, chain: tuple[str, ...]
+    ) -> str:
         file = self._target(document, image)
+        if _is_for_people(file, chain[0]):
+            message = f"{image.target} is for people and is not sent to a model."
+            hint = "Put what the model must know into a snippet."
+            self._refuse("GD057", message, document, image, hint=hint)
+            return ""
         if file in chain:
             circle = " -> ".join([*chain[chain.index(file) :], file])
             message = f"Snippets embed each other in a circle: {circle}."
@@ -151,3 +177,11 @@ class Embedder:
         at = image.target_span.start
         found = document.source.finding(code, "error", message, at=at, hint=hint)
         self._findings.add(found)
+
+
+def _is_for_people(file: str, deck: str) -> bool:
+    """Whether a file is the intent of a deck, or one of this deck's policies."""
+    folder, _, name = file.rpartition("/")
+    own, _, _ = deck.rpartition("/")
+    policies = f"{own}/policy" if own else "policy"
+    return name == "INTENT.md" or f"{folder}/".startswith(f"{policies}/")

@@ -30,6 +30,8 @@ _TOKEN = re.compile(
       (?: <(?P<angled>[^<>\n]{1,1000})> | (?P<bare>[^\s()<>]{1,1000}) )
       (?: \s{1,20} (?: "[^"\n]{0,500}" | '[^'\n]{0,500}' ) )? \s{0,20}
       \)
+    | !\[ [^\[\]]{0,500} \]               # not an image to Markdown, but meant as one
+      \( (?P<spaced>[^\s()<>"'][^()<>"'\n]{0,500}\.(?:md|markdown|txt)) [ \t]* \)
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -40,11 +42,17 @@ _CODE_ENDINGS = (".ts", ".tsx", ".js", ".mjs", ".cjs", ".py")
 
 
 class Image(msgspec.Struct, frozen=True, kw_only=True):
-    """A Markdown image: where it is, and where its target is written."""
+    """A Markdown image: where it is, and where its target is written.
+
+    Attributes:
+        is_valid: False for what only looks like an image: a space in its target
+            makes it plain text.
+    """
 
     span: Span
     target: str
     target_span: Span
+    is_valid: bool = True
 
 
 def images(text: str, body: Span) -> list[Image]:
@@ -103,11 +111,14 @@ def _images_in(text: str, span: Span) -> Iterator[Image]:
                 return  # As in HTML, a comment that is never closed hides the rest.
             at = end + len("-->")
         elif token[0].startswith("!"):
-            group = "angled" if token["angled"] is not None else "bare"
+            group = next(
+                g for g in ("angled", "bare", "spaced") if token[g] is not None
+            )
             yield Image(
                 span=Span(*token.span()),
                 target=token[group],
                 target_span=Span(*token.span(group)),
+                is_valid=group != "spaced",
             )
 
 

@@ -1,12 +1,12 @@
 """What is found while one deck is read, each thing once."""
 
 from collections.abc import Iterable, Iterator
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import msgspec
 
 from gambit_actors.deck.codes import DEPRECATIONS
-from gambit_actors.schema.diagnostics import Diagnostic
+from gambit_actors.schema.diagnostics import Diagnostic, Severity
 from gambit_actors.version import IS_STABLE
 
 LegacyPolicy: TypeAlias = Literal["warn", "refuse"]
@@ -15,7 +15,7 @@ LegacyPolicy: TypeAlias = Literal["warn", "refuse"]
 LEGACY: LegacyPolicy = "refuse" if IS_STABLE else "warn"
 """The policy of this release. This is the one switch between the two."""
 
-_MAX_FINDINGS = 200  # Of one deck. Who has more will not read the rest.
+_MAX_FINDINGS = 200  # Of one deck and severity. Who has more will not read the rest.
 
 
 class Findings:
@@ -25,13 +25,15 @@ class Findings:
         self.legacy = legacy
         self.has_errors = False
         self._found: dict[Diagnostic, None] = {}
+        self._room = dict.fromkeys(get_args(Severity), _MAX_FINDINGS)
 
     def add(self, found: Diagnostic) -> None:
         """Take a diagnostic in; what is deprecated weighs what the policy says."""
         if found.code in DEPRECATIONS and self.legacy == "refuse":
             found = msgspec.structs.replace(found, severity="error")
         self.has_errors |= found.severity == "error"
-        if len(self._found) < _MAX_FINDINGS:
+        if found not in self._found and self._room[found.severity] > 0:
+            self._room[found.severity] -= 1
             self._found[found] = None
 
     def extend(self, found: Iterable[Diagnostic]) -> None:

@@ -191,10 +191,9 @@ class _Tree:
 
     def connect(self) -> None:
         """Let references lead to decks that can be used."""
-        broken = self._broken()
+        usable = self._decks.keys() - self._broken()
         for use in self._loading.uses:
-            is_fit = id(use) not in self._unfit
-            if is_fit and use.link.path in self._decks.keys() - broken:
+            if id(use) not in self._unfit and use.link.path in usable:
                 use.link.connect(self._decks[use.link.path])
 
     def usable(self, path: str) -> Deck | None:

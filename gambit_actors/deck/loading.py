@@ -11,7 +11,7 @@ import msgspec
 
 from gambit_actors.deck.builtin import DECK_SCHEME, DECKS, SNIPPET_SCHEME, SNIPPETS
 from gambit_actors.deck.documents import Document
-from gambit_actors.deck.findings import LegacyPolicy
+from gambit_actors.deck.findings import Findings, LegacyPolicy
 from gambit_actors.deck.model import Link, Role
 from gambit_actors.deck.observing import ObservingReader
 from gambit_actors.deck.pieces import Pieces
@@ -77,10 +77,14 @@ class Loading:
 
     def schema(self, table: Table, key: str) -> LoadedSchema | None:
         """Load the schema that a key refers to; None if it has none that is good."""
+        if key in table and not isinstance(table.values[key], str):
+            table.wrong_type(key, "the path of a schema, as a string")
+            return None
         reference = table.text(key)
         if reference is None:
             return None
         file = table.document.source.file
+        known = set(self.reader.unreadable)
         loaded = self.schema_from(reference, base=file)
         at = table.document.place((*table.path, key))
         edit = Edit(start=at.start, end=at.end, text=f'"{loaded.source}"')
@@ -90,7 +94,11 @@ class Loading:
             table.findings.add(
                 _placed(found, table.document, edit) if is_here else found
             )
-        return None if loaded.schema is None else loaded
+        # A file with bytes that are not text may still make a schema, of a sort.
+        spoilt = (self.reader.unreadable.keys() - known) | {loaded.source}
+        unreadable = [d for f, d in self.reader.unreadable.items() if f in spoilt]
+        table.findings.extend(unreadable)
+        return None if loaded.schema is None or unreadable else loaded
 
     def schema_from(self, reference: str, *, base: str) -> LoadedSchema:
         """Load a schema that a file refers to."""
@@ -101,8 +109,12 @@ class Loading:
             describe_type=self.reader.describe_type,
         )
 
-    def module_schemas(self, file: str) -> dict[str, LoadedSchema]:
+    def module_schemas(self, file: str, findings: Findings) -> dict[str, LoadedSchema]:
         """What a Python module says it takes and gives, by the keys of a deck.
+
+        Args:
+            file: the module.
+            findings: takes what there is to say about its schemas.
 
         Raises:
             LookupError: the module cannot be imported, or is not what it should be.
@@ -113,15 +125,19 @@ class Loading:
             "responseSchema": described.response_schema,
         }
         return {
-            key: self._module_schema(file, key, schema)
+            key: self._module_schema(file, key, schema, findings)
             for key, schema in said.items()
             if schema is not None
         }
 
-    def _module_schema(self, file: str, key: str, schema: str | Schema) -> LoadedSchema:
+    def _module_schema(
+        self, file: str, key: str, schema: str | Schema, findings: Findings
+    ) -> LoadedSchema:
         if isinstance(schema, str):
             loaded = self.schema_from(schema, base=file)
             reasons = [d.message for d in loaded.diagnostics if d.severity == "error"]
+            if not reasons:
+                findings.extend(loaded.diagnostics)
         else:
             loaded = LoadedSchema(schema=schema, source=file)
             reasons = _faults(loaded)

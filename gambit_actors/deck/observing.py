@@ -22,6 +22,7 @@ class ObservingReader:
     def __init__(self, reader: DeckReader) -> None:
         self._reader = reader
         self._texts: dict[str, str | None] = {}
+        self._errors: dict[str, str] = {}
         self._folders: dict[str, bool] = {}
         self._real_paths: dict[str, str] = {}
         self.unreadable: dict[str, Diagnostic] = {}
@@ -69,7 +70,10 @@ class ObservingReader:
         """Whether a reader would still answer everything the same way."""
         return (
             self._is_certain
-            and all(_raw_text(reader, path) == raw for path, raw in self._texts.items())
+            and all(
+                _answer(reader, path) == (text, self._errors.get(path))
+                for path, text in self._texts.items()
+            )
             and all(
                 reader.is_folder(p) == is_one for p, is_one in self._folders.items()
             )
@@ -77,14 +81,12 @@ class ObservingReader:
         )
 
     def _read(self, path: str) -> str | None:
-        try:
-            text = self._reader.read_text(path)
-        except OSError as problem:
-            reason = problem.strerror or str(problem)
-            message = f"{path} cannot be read: {reason}."
+        text, error = _answer(self._reader, path)
+        if error is not None:
+            self._errors[path] = error
+            message = f"{path} cannot be read: {error}."
             self.unreadable[path] = Source(path, "").finding("GD005", "error", message)
-            return ""
-        if text is not None and (bad := _NOT_TEXT.search(text)):
+        elif text is not None and (bad := _NOT_TEXT.search(text)):
             message = f"{path} is not UTF-8 text; save it in that encoding."
             found = Source(path, text).finding(
                 "GD005", "error", message, at=bad.start()
@@ -93,8 +95,9 @@ class ObservingReader:
         return text
 
 
-def _raw_text(reader: DeckReader, path: str) -> str | None:
+def _answer(reader: DeckReader, path: str) -> tuple[str | None, str | None]:
+    """What a reader says: a text, that there is none, or why it cannot be read."""
     try:
-        return reader.read_text(path)
-    except OSError:
-        return ""
+        return reader.read_text(path), None
+    except OSError as problem:
+        return "", problem.strerror or str(problem)

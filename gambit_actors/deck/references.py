@@ -13,6 +13,7 @@ from gambit_actors.deck.legacy import LISTS, SCHEMAS, modern_deck
 from gambit_actors.deck.loading import Loading, Use
 from gambit_actors.deck.model import (
     Action,
+    Deck,
     DeckReference,
     Handler,
     Handlers,
@@ -23,7 +24,7 @@ from gambit_actors.deck.model import (
 )
 from gambit_actors.deck.permissions import Permissions, excess
 from gambit_actors.deck.sections import read_permissions, seconds
-from gambit_actors.deck.tables import Table
+from gambit_actors.deck.tables import Table, did_you_mean
 from gambit_actors.schema.diagnostics import Edit
 from gambit_actors.schema.schemas import LoadedSchema, joined
 
@@ -36,6 +37,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LONGEST_NAME = 64
 _RESERVED = "gambit_"
 _ENTRYPOINT = "PROMPT.md"
+_SLASHES = "Paths are written with forward slashes, on every system."
 _OLD_SCHEMA_KEYS = {new: old for old, new in SCHEMAS.items()}
 _ACTION_KEYS = (
     "contextSchema",
@@ -107,6 +109,7 @@ class ReferenceReader:
         self._owner = owner
         self._test_findings = test_findings
         self._asked: list[tuple[Table, Permissions]] = []
+        self._uses: list[Use] = []
 
     def actions(self, table: Table) -> dict[str, Action]:
         """Read ``[[actions]]``, by name."""
@@ -162,6 +165,13 @@ class ReferenceReader:
             on_error=self._handler(table.table("onError"), is_timed=False),
         )
 
+    def follow(self, deck: Deck) -> None:
+        """Have what a deck refers to read; what it overruled is of no interest."""
+        kept = {id(link) for link in links(deck)}
+        for use in self._uses:
+            if id(use.link) in kept:
+                self._loading.use(use)
+
     def check_permissions(self, own: Permissions | None) -> None:
         """Say which references ask for more than the deck itself has."""
         if own is None:
@@ -211,6 +221,7 @@ class ReferenceReader:
         }
         permissions = self._narrowed(table)
         target = self._target(entry, inline)
+        label, id_ = table.text("label"), table.text("id")
         if name is None or target is None:
             return None
         return Action(
@@ -218,8 +229,8 @@ class ReferenceReader:
             description=description or "",
             target=target,
             permissions=permissions,
-            label=table.text("label"),
-            id=table.text("id"),
+            label=label,
+            id=id_,
         )
 
     def _target(
@@ -228,6 +239,9 @@ class ReferenceReader:
         table = entry.table
         if ("path" in table) == ("execute" in table):
             both = "path" in table
+            strange = table.values.keys() - {*_ACTION_KEYS}
+            if not both and any(did_you_mean(k, ("path", "execute")) for k in strange):
+                return None  # A misspelt one has been found.
             message = (
                 "An action has either a path or an execute, not both."
                 if both
@@ -239,7 +253,7 @@ class ReferenceReader:
             return module_contract(self._loading, table, inline)
         link = self._link(entry, "action")
         if link is not None:
-            self._loading.use(
+            self._uses.append(
                 Use(
                     link=link,
                     role="action",
@@ -257,15 +271,17 @@ class ReferenceReader:
         table.check_keys((*keys, "maxTurns") if is_scenario else keys)
         max_turns = table.whole("maxTurns", least=1) if is_scenario else None
         permissions = self._narrowed(table)
+        description, label = table.text("description"), table.text("label")
+        id_ = table.text("id")
         link = self._link(entry, role)
         if link is None:
             return None
-        self._loading.use(Use(link=link, role=role, owner=self._owner, table=table))
+        self._uses.append(Use(link=link, role=role, owner=self._owner, table=table))
         return DeckReference(
             link=link,
-            label=table.text("label"),
-            description=table.text("description"),
-            id=table.text("id"),
+            label=label,
+            description=description,
+            id=id_,
             permissions=permissions,
             max_turns=max_turns,
         )
@@ -280,15 +296,15 @@ class ReferenceReader:
             repeat_seconds = seconds(table, repeat)
         timed = ("delayMs", "repeatMs", "intervalMs") if is_timed else ()
         table.check_keys(("label", "path", *timed))
+        label = table.text("label")
         link = self._link(Entry(table, is_legacy=True), "handler")
         if link is None:
             return None
-        self._loading.use(
-            Use(link=link, role="handler", owner=self._owner, table=table)
-        )
+        use = Use(link=link, role="handler", owner=self._owner, table=table)
+        self._uses.append(use)
         return Handler(
             link=link,
-            label=table.text("label"),
+            label=label,
             delay_seconds=delay_seconds,
             repeat_seconds=repeat_seconds,
         )
@@ -301,22 +317,30 @@ class ReferenceReader:
             return None
         if reference.startswith("gambit://"):
             return self._builtin_link(table, reference)
-        path = joined(table.document.source.file, reference)
-        is_named_right = path.rpartition("/")[2] == _ENTRYPOINT
-        if not is_named_right and self._loading.reader.is_folder(path):
-            path = f"{path}/{_ENTRYPOINT}"
-            if self._loading.reader.read_text(path) is not None:
-                self._refuse_folder(table, reference)
-        elif not is_named_right:
-            is_checked = role != "handler" and not entry.is_legacy
-            self._doubt_name(table, reference, is_checked=is_checked)
-            if not path.endswith(".md"):
-                return None
-        if self._loading.reader.read_text(path) is None:
+        path = self._deck_path(entry, reference, role)
+        if path is not None and self._loading.reader.read_text(path) is None:
             message = f"There is no deck at {path}."
-            table.report("GD032", "error", message, key="path")
+            hint = _SLASHES if "\\" in reference else None
+            table.report("GD032", "error", message, key="path", hint=hint)
             return None
-        return Link(path)
+        return None if path is None else Link(path)
+
+    def _deck_path(self, entry: Entry, reference: str, role: Role) -> str | None:
+        """The file that a path means, if it can be the file of a deck."""
+        read_text = self._loading.reader.read_text
+        path = joined(entry.table.document.source.file, reference)
+        if path.rpartition("/")[2] == _ENTRYPOINT:
+            return path
+        if self._loading.reader.is_folder(path):
+            path = f"{path}/{_ENTRYPOINT}"
+            if read_text(path) is not None:
+                self._refuse_folder(entry.table, reference)
+            return path
+        is_checked = role != "handler" and not entry.is_legacy
+        self._doubt_name(entry.table, reference, is_checked=is_checked)
+        # A deck under another name is read all the same: it may have other mistakes.
+        is_deck = path.endswith(".md") and not (is_checked and read_text(path) is None)
+        return path if is_deck else None
 
     def _builtin_link(self, table: Table, reference: str) -> Link | None:
         uri, code = modern_deck(reference)
@@ -345,11 +369,19 @@ class ReferenceReader:
             message = f"{reference} is a deck under an old name; call it {_ENTRYPOINT}."
             table.report("GD086", "warning", message, key="path")
             return
-        hint = None
+        hint = _SLASHES if "\\" in reference else None
         if reference.endswith((".py", ".ts")):
             hint = "An action runs code with execute instead of path."
         message = f"path must point at a {_ENTRYPOINT}, and this is {reference}."
         table.report("GD031", "error", message, key="path", hint=hint)
+
+
+def links(deck: Deck) -> Iterator[Link]:
+    """The decks that a deck refers to."""
+    handlers = (deck.handlers.on_busy, deck.handlers.on_idle, deck.handlers.on_error)
+    yield from (handler.link for handler in handlers if handler is not None)
+    yield from (reference.link for reference in (*deck.scenarios, *deck.graders))
+    yield from (a.target for a in deck.actions if isinstance(a.target, Link))
 
 
 def _callable_name(table: Table) -> str | None:

@@ -9,14 +9,16 @@ from collections.abc import Iterator
 
 from gambit_actors.deck.contracts import KEYS, compare
 from gambit_actors.deck.documents import Document
+from gambit_actors.deck.legacy import SCHEMAS
 from gambit_actors.deck.loading import Use
 from gambit_actors.deck.model import Deck, Role
 from gambit_actors.schema.diagnostics import Diagnostic, Severity
 from gambit_actors.schema.forms import Unfolder
-from gambit_actors.schema.matching import grader_problems
+from gambit_actors.schema.matching import GraderProblem, grader_problems
 from gambit_actors.schema.schemas import LoadedSchema
 
 _RESPONDING: frozenset[Role] = frozenset({"action", "grader"})
+_MOST_PROBLEMS = 5
 _ARTICLES = {"action": "an action", "scenario": "a scenario", "grader": "a grader"}
 
 
@@ -27,7 +29,9 @@ def role_findings(use: Use, deck: Deck, document: Document) -> Iterator[Diagnost
     about = _About(use, document)
     yield from _missing_schemas(about, deck)
     is_ours = deck.path.startswith("gambit://")  # No author can change those.
-    if use.role in _RESPONDING and not deck.respond and not is_ours:
+    is_mistaken = not isinstance(document.values.get("respond", False), bool)
+    is_silent = not (deck.respond or is_ours or is_mistaken)
+    if use.role in _RESPONDING and is_silent:
         message = f"{about.opening} should embed the respond snippet."
         hint = "Add ![respond](gambit://snippets/respond.md) to the prompt."
         yield about.finding("GD043", "warning", message, hint=hint)
@@ -54,6 +58,11 @@ class _About:
         self._reference = f"It is {_ARTICLES[use.role]} of {use.owner}."
         self.opening = f"A deck that is {_ARTICLES[use.role]}"
 
+    def declares(self, key: str) -> bool:
+        """Whether the deck says something under a key, if only a mistake."""
+        old = next(old for old, new in SCHEMAS.items() if new == key)
+        return key in self._document.values or old in self._document.values
+
     def finding(
         self,
         code: str,
@@ -74,7 +83,7 @@ class _About:
 def _missing_schemas(about: _About, deck: Deck) -> Iterator[Diagnostic]:
     declared = (deck.context_schema, deck.response_schema)
     for key, schema in zip(KEYS, declared, strict=True):
-        if schema is None:
+        if schema is None and not about.declares(key):
             message = f"{about.opening} must declare a {key}."
             yield about.finding("GD040", "error", message)
 
@@ -102,6 +111,12 @@ def _grader(about: _About, deck: Deck) -> Iterator[Diagnostic]:
     if deck.context_schema is None or deck.response_schema is None:
         return  # That has been said.
     context, response = deck.context_schema.schema, deck.response_schema.schema
+    found: dict[str, list[GraderProblem]] = {}
     for problem in grader_problems(context or {}, response or {}):
-        message = f"{problem.key} is not compatible with {problem.base}: {problem}."
-        yield about.finding("GD041", "error", message, key=problem.key)
+        found.setdefault(problem.key, []).append(problem)
+    for key, problems in found.items():
+        words = "; ".join(map(str, problems[:_MOST_PROBLEMS]))
+        more = len(problems) - _MOST_PROBLEMS
+        words += f"; and {more} more" if more > 0 else ""
+        message = f"{key} is not compatible with {problems[0].base}: {words}."
+        yield about.finding("GD041", "error", message, key=key)

@@ -13,21 +13,18 @@ from gambit_actors.deck.covering import (
     is_usable,
 )
 from gambit_actors.deck.documents import Values
+from gambit_actors.deck.keys import (
+    GUARDRAIL_KEYS,
+    MODEL_KEYS,
+    PERMISSION_KEYS,
+    TOP_LEVEL_KEYS,
+)
 from gambit_actors.deck.model import Guardrails, ModelParams, Reasoning
 from gambit_actors.deck.permissions import Access, Permissions, RunAccess
-from gambit_actors.deck.tables import TOP_LEVEL_KEYS, Table, did_you_mean
+from gambit_actors.deck.tables import Table, did_you_mean
 from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.openresponses.describing import shown
 
-_PARAMS = (
-    "frequency_penalty",
-    "max_tokens",
-    "model",
-    "presence_penalty",
-    "reasoning",
-    "temperature",
-    "top_p",
-)
 _EFFORTS = ("none", "low", "medium", "high", "xhigh")
 _SUMMARIES = ("concise", "detailed", "auto")
 _TO_ADDITIONAL = (
@@ -41,7 +38,7 @@ def read_model_params(table: Table | None) -> ModelParams:
     """Read ``[modelParams]``."""
     if table is None:
         return ModelParams()
-    known = (*_PARAMS, "additionalParams")
+    known = (*MODEL_KEYS, "additionalParams")
     others = [
         key
         for key in table.values.keys() - TOP_LEVEL_KEYS
@@ -64,7 +61,7 @@ def read_guardrails(table: Table | None) -> Guardrails:
     """Read ``[guardrails]``."""
     if table is None:
         return Guardrails()
-    table.check_keys(("maxDepth", "maxPasses", "timeoutMs"))
+    table.check_keys(GUARDRAIL_KEYS)
     return Guardrails(
         max_depth=table.whole("maxDepth", least=1),
         max_passes=table.whole("maxPasses", least=1),
@@ -83,7 +80,7 @@ def read_permissions(
     """
     if table is None:
         return None
-    table.check_keys(("read", "write", "net", "env", "run"))
+    table.check_keys(PERMISSION_KEYS)
     return Permissions(
         read=_access(table, "read", PATHS, resolve),
         write=_access(table, "write", PATHS, resolve),
@@ -131,7 +128,7 @@ def _additional(table: Table) -> dict[str, JSONValue]:
         return {}
     kept: Values = {}
     for key, value in extra.values.items():
-        if key in _PARAMS and key in table:
+        if key in MODEL_KEYS and key in table:
             message = (
                 f"modelParams.additionalParams.{key} is overruled by modelParams.{key}."
             )

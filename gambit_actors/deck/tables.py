@@ -11,6 +11,7 @@ from typing import Any
 
 from gambit_actors.deck.documents import Document, Values
 from gambit_actors.deck.findings import Findings
+from gambit_actors.deck.keys import HOMES, TOP_LEVEL_KEYS
 from gambit_actors.deck.toml_places import Path
 from gambit_actors.openresponses.describing import shown
 from gambit_actors.schema.diagnostics import Edit, Severity
@@ -18,6 +19,7 @@ from gambit_actors.schema.explaining import path_from
 
 _CLOSE = 0.7
 _LONGEST_NAME = 100
+_HUGE = 2**63  # JSON and TOML agree up to here.
 # What these say is about a key, whatever its value.
 _ABOUT_KEYS = frozenset(
     {"GD006", "GD007", "GD008", "GD010", "GD014", "GD054", "GD080", "GD081", "GD082"}
@@ -71,7 +73,7 @@ class Table:
         if isinstance(value, bool) or not isinstance(value, int | float):
             self.wrong_type(key, "a number")
             return None
-        if not (least <= value <= most and math.isfinite(value)):
+        if not (least <= value <= most and -_HUGE < value < _HUGE):
             self._out_of_range(key, value, least, most)
             return None
         return value
@@ -153,9 +155,13 @@ class Table:
                 message = f"{self._name(key)} has no effect: {idle[key]}."
                 self.report("GD014", "warning", message, key=key)
                 continue
-            hint = did_you_mean(key, sorted(names)) or self._misplaced(key)
+            guess = did_you_mean(key, sorted(names))
             message = f"{self._name(key)} is not a known key, and is ignored."
-            self.report("GD010", "warning", message, key=key, hint=hint)
+            # A misspelt table takes all that is in it along.
+            is_grave = guess is not None and _has_tables(self.values[key])
+            severity: Severity = "error" if is_grave else "warning"
+            hint = guess or self._misplaced(key)
+            self.report("GD010", severity, message, key=key, hint=hint)
 
     def wrong_type(self, key: str, expected: str, *, index: int | None = None) -> None:
         """Say that a value, or an entry of a list, is of the wrong type."""
@@ -191,7 +197,9 @@ class Table:
 
     def _misplaced(self, key: str) -> str | None:
         """Notice the classic slip: a key of the top, written below a table."""
-        if not self.path or key not in TOP_LEVEL_KEYS:
+        if not self.path:
+            return f"It belongs under [{HOMES[key]}]." if key in HOMES else None
+        if key not in TOP_LEVEL_KEYS:
             return None
         return (
             f"In TOML a key belongs to the table above it; move {key} up, above the"
@@ -211,29 +219,12 @@ class Table:
         limits = [f"at least {least:g}"] if least > -math.inf else []
         limits += [f"at most {most:g}"] if most < math.inf else []
         words = " and ".join(limits) or "a finite number"
-        message = f"{self._name(key)} is {value:g}; it must be {words}."
+        if abs(value) >= _HUGE and limits:
+            words += ", and not that large"
+        # JSON has no way to write inf and nan; Python has.
+        written = shown(value) if isinstance(value, int) else f"{value:g}"
+        message = f"{self._name(key)} is {written}; it must be {words}."
         self.report("GD012", "error", message, key=key)
-
-
-TOP_LEVEL_KEYS = frozenset(
-    {
-        "actions",
-        "allowEnd",
-        "contextSchema",
-        "graders",
-        "guardrails",
-        "handlers",
-        "label",
-        "modelParams",
-        "permissions",
-        "respond",
-        "responseSchema",
-        "scenarios",
-        "startMode",
-        "tools",
-    }
-)
-"""The keys of a deck."""
 
 
 def did_you_mean(name: str, names: Collection[str]) -> str | None:
@@ -243,6 +234,12 @@ def did_you_mean(name: str, names: Collection[str]) -> str | None:
     lowered = {known.lower(): known for known in names}
     close = difflib.get_close_matches(name.lower(), lowered, n=1, cutoff=_CLOSE)
     return f"Did you mean {lowered[close[0]]}?" if close else None
+
+
+def _has_tables(value: Any) -> bool:  # noqa: ANN401  # whatever TOML has
+    return isinstance(value, dict) or (
+        isinstance(value, list) and any(isinstance(entry, dict) for entry in value)
+    )
 
 
 def _a(key: str) -> str:

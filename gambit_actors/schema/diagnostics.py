@@ -48,6 +48,7 @@ CODES: dict[str, str] = {
     "GS045": "The file is JSON, and not a JSON Schema.",
     "GS046": "The Python type cannot be found.",
     "GS047": "The Python type has no JSON form.",
+    "GS048": "A word in a JSON Schema is not a keyword of it, and is ignored.",
 }
 """Every code of this package, with what it means in one line."""
 

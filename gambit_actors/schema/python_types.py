@@ -5,6 +5,7 @@ process, since a module is the author's code. So what comes from there is a
 `DescribedType`, which is data and not a type.
 """
 
+import re
 from typing import Any, Protocol, TypeAlias
 
 import msgspec
@@ -53,5 +54,20 @@ def schema_from_type(kind: PythonType) -> Schema:
     try:
         schema: JSONValue = msgspec.json.schema(kind)
     except (TypeError, ValueError, NameError, RecursionError) as problem:
-        raise SchemaError("", f"{name} has no JSON Schema: {problem}") from problem
+        message = f"{name} has no JSON Schema: {_reason(problem)}"
+        raise SchemaError("", message) from problem
     return dict(schema)
+
+
+def _reason(problem: Exception) -> str:
+    """What a type is missing, without msgspec's advice to those who call msgspec."""
+    foreign = re.search(
+        r"type (<class '(?P<name>[^']+)'>|\S+) is not supported", str(problem)
+    )
+    if foreign is None:
+        return str(problem)
+    name = (foreign["name"] or foreign[1]).rpartition(".")[2]
+    return (
+        f"{name} is not a type that JSON has; use a msgspec Struct, a dataclass, a"
+        " TypedDict or an attrs class"
+    )

@@ -10,7 +10,7 @@ read again when its file, or a file that it imports, has another text than befor
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import NoReturn, TypeAlias
 
@@ -27,6 +27,7 @@ from gambit_actors.schema.diagnostics import Diagnostic, Severity
 from gambit_actors.schema.keywords import Schema, walk
 from gambit_actors.schema.positions import position_of
 from gambit_actors.schema.python_types import DescribeType
+from gambit_actors.schema.spelling import unheard_keywords
 from gambit_actors.schema.validation import Validator
 
 ReadFile: TypeAlias = Callable[[str], str | None]
@@ -231,7 +232,8 @@ def _from_json(text: str, file: str) -> LoadedSchema:
     if not isinstance(schema, dict):
         words = "A JSON Schema is an object here, in braces."
         return _failed("GS045", words, file=file, source=file, at=position_of(text, ()))
-    loaded = LoadedSchema(schema=schema, source=file)
+    notes = tuple(_spelling_notes(schema, text, file))
+    loaded = LoadedSchema(schema=schema, diagnostics=notes, source=file)
     try:
         _compiled = loaded.validator  # Which is how a schema is checked itself.
     except SchemaError as problem:
@@ -239,6 +241,16 @@ def _from_json(text: str, file: str) -> LoadedSchema:
         words = _bad_schema(schema, problem)
         return _failed("GS045", words, file=file, source=file, at=at)
     return loaded
+
+
+def _spelling_notes(schema: Schema, text: str, file: str) -> Iterator[Diagnostic]:
+    for step, word, guess in unheard_keywords(schema):
+        at = position_of(text, step)
+        words = "This schema has no keyword of JSON Schema, so it allows everything."
+        if word:
+            words = f"{word} is not a keyword of JSON Schema, and is ignored."
+        hint = None if guess is None else f"Did you mean {guess}?"
+        yield _note("GS048", words, file=file, severity="warning", at=at, hint=hint)
 
 
 def _bad_schema(schema: Schema, problem: SchemaError) -> str:

@@ -51,11 +51,37 @@ def test_a_file_without_frontmatter_is_all_body(text: str) -> None:
     assert body(text) == text
 
 
-def test_frontmatter_that_comes_late_is_body() -> None:
-    """What looks like frontmatter below other text is left there, with a warning."""
-    text = "Hi.\n\n+++\na = 1\n+++\n"
-    assert body(text) == text
-    assert problems(text) == [("GD004", 3, 1)]
+@pytest.mark.parametrize(
+    "text",
+    [
+        '# Desk\n\n+++\nlabel = "A"\n+++\nHi.',
+        '<!-- Desk -->\n+++\nlabel = "A"\n+++\nHi.',
+        '---\nlabel = "A"\n---\nHi.',
+        "---\nname: A\n---\nHi.",
+        '++++\nlabel = "A"\n++++\nHi.',
+        '```toml\nlabel = "A"\n```\nHi.',
+        '{"label": "A"}\nHi.',
+    ],
+)
+def test_settings_that_would_become_prompt_are_refused(text: str) -> None:
+    """Frontmatter that comes late, or between other marks, is not lost in silence."""
+    (problem,) = problems(text)
+    assert problem[0] == "GD004"
+    assert load(text).deck is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hi.\n\n+++\na = 1\n+++\n",
+        "---\n\nHi: this is text.\n\n---\nMore.",
+        '```python\nlabel = "A"\n```\nHi.',
+        '# Desk\n\nAnswer in JSON:\n\n{"label": 1}',
+    ],
+)
+def test_text_that_is_no_settings_is_left_alone(text: str) -> None:
+    """Lines, code and examples in a prompt are not taken for frontmatter."""
+    assert problems(text) == []
     assert load(text).usable().prompt == text.strip()
 
 

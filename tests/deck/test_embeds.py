@@ -217,9 +217,9 @@ def test_snippets_that_double_end_soon() -> None:
     """Thirty snippets that each embed the next one twice are one error, at once."""
     files = {f"{n}.md": f"![]({n + 1}.md)![]({n + 1}.md)" for n in range(30)}
     files |= {"PROMPT.md": "![](0.md)", "30.md": "bomb"}
-    start = time.perf_counter()
+    start = time.process_time()
     loaded = load(files)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
     assert [code for code, *_ in found(loaded)] == ["GD055"]
     assert loaded.deck is None
 
@@ -267,9 +267,9 @@ def test_looking_for_images_takes_linear_time(name: str) -> None:
         text = HOSTILE[name] * count
         if not text:
             text = " ".join("`" * (n % 400 + 1) for n in range(count // 50))
-        start = time.perf_counter()
+        start = time.process_time()
         images(text, Span(0, len(text)))
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     small = min(seconds(10_000) for _ in range(3))
     # Quadratic would be a hundred times; the rest is for a busy machine.

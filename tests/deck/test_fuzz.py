@@ -6,28 +6,27 @@ thousand; a failure names its seed, and `spoilt` makes the same input of it agai
 """
 
 import json
-import posixpath
 import random
-import re
 import signal
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any, NoReturn, get_args
+from typing import Any, NoReturn
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gambit_actors.cli.fixing import apply_edits
-from gambit_actors.deck.builtin import DECK_SCHEME, DECKS, SNIPPET_SCHEME, SNIPPETS
-from gambit_actors.deck.codes import CODES as DECK_CODES
 from gambit_actors.deck.loader import DeckCache, Loaded
-from gambit_actors.deck.model import Deck, Link
 from gambit_actors.deck.reader import DescribedModule
-from gambit_actors.schema.diagnostics import CODES as SCHEMA_CODES
-from gambit_actors.schema.diagnostics import Diagnostic, Severity
+from gambit_actors.schema.diagnostics import Diagnostic, Edit
+from tests.deck.fuzz_checks import (
+    Files,
+    TookTooLong,
+    check,
+    check_finding,
+    cpu_limit,
+    with_edits,
+)
 from tests.deck.mutations import KINDS, TOKENS, Kind, Mutator, kind_of, real_files
 from tests.deck.reading import Texts, deck_text
 
@@ -124,13 +123,6 @@ MODULES = {
     ),
     "support/actions/order_lookup/lookup.py": ANYTHING,
 }
-# What a deck is told because of another that tries to use it, or to embed it.
-FROM_OUTSIDE = {"GD040", "GD041", "GD050", "GD051", "GD054", "GD055", "GD056"}
-TRIALS = ("scenarios", "graders", "testDecks", "graderDecks")
-OPENING = re.compile(
-    r"\s*(?:\[+\s*[\"']?(?P<table>\w+)|[\"']?(?P<key>\w+)[\"']?\s*[.=]\s*[\[{])"
-)
-Files = Mapping[str, str | OSError]
 
 
 class Spoilt(msgspec.Struct, frozen=True, kw_only=True):
@@ -146,15 +138,11 @@ class Spoilt(msgspec.Struct, frozen=True, kw_only=True):
         return "scenarios/" in self.file or "graders/" in self.file
 
 
-class TookTooLong(BaseException):
-    """The limit is reached. Not an Exception, so that nobody takes it for theirs."""
-
-
 def spoilt(kind: Kind, seed: int) -> Spoilt:
     """Make the input of a seed."""
     mutator = Mutator(seed, kind)
     chance = mutator.chance
-    is_real = chance.random() < 0.2
+    is_real = chance.random() < 0.1
     tree, root = (REAL_TREE, "support/PROMPT.md") if is_real else (TREE, "PROMPT.md")
     file = chance.choice([file for file in tree if kind_of(file) == kind])
     text = mutator.mutated(tree[file])
@@ -162,133 +150,35 @@ def spoilt(kind: Kind, seed: int) -> Spoilt:
     return Spoilt(files={**tree, file: content}, root=root, file=file)
 
 
-@contextmanager
-def cpu_limit(seconds: float) -> Iterator[None]:
-    """Stop what computes for too long, where the system has a clock for that."""
-
-    def stop(*_: object) -> NoReturn:
-        raise TookTooLong
-
-    if not hasattr(signal, "setitimer"):
-        yield
-        return
-    before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
-
-
 def try_out(given: Spoilt) -> float:
     """Load a tree and check all that must hold; how many seconds the loading took."""
-    began = time.process_time()
-    with cpu_limit(CPU_SECONDS):
-        loaded = load(given.files, given.root)
-    taken = time.process_time() - began
-    assert taken <= CPU_SECONDS
+    loaded, taken = load_in_time(given.files, given.root)
     check(given.files, loaded)
     if given.is_on_trial:
         assert loaded.deck is not None, "a broken trial must not break what it tries"
     changed = with_edits(given.files, loaded.diagnostics)
     if changed is not None:
-        with cpu_limit(CPU_SECONDS):
-            again = load(changed, given.root)
+        again, _ = load_in_time(changed, given.root)
         check(changed, again)
     return taken
+
+
+def load_in_time(files: Files, root: str) -> tuple[Loaded, float]:
+    """Load a tree, and tell how many seconds that took."""
+    began = time.process_time()
+    try:
+        with cpu_limit(CPU_SECONDS):
+            loaded = load(files, root)
+    except TookTooLong:
+        pytest.fail(f"it takes more than {CPU_SECONDS:g} seconds")
+    taken = time.process_time() - began
+    assert taken <= CPU_SECONDS
+    return loaded, taken
 
 
 def load(files: Files, root: str) -> Loaded:
     """Load a tree with nothing remembered from others."""
     return DeckCache().load(Texts(files, modules=MODULES), root)
-
-
-def check(files: Files, loaded: Loaded) -> None:
-    """Check that findings are well formed, in place, and worth what they say."""
-    for finding in loaded.diagnostics:
-        check_finding(files, finding)
-    errors = [d for d in loaded.diagnostics if d.severity == "error"]
-    if loaded.deck is None:
-        assert errors, "a deck that cannot be used needs a reason"
-        return
-    needed = {deck.path for deck in needed_decks(loaded.deck)}
-    for finding in errors:
-        if finding.file in needed and finding.code not in FROM_OUTSIDE:
-            text = text_of(files, finding.file) or ""
-            is_of_trial = is_in_trial(text, finding.line)
-            assert is_of_trial, f"a deck with an error is not to be used: {finding}"
-
-
-def is_in_trial(text: str, line: int) -> bool:
-    """Whether a line belongs to a list of scenarios or graders."""
-    opened = ""
-    for written in text.split("\n")[:line]:
-        if opening := OPENING.match(written):
-            opened = opening["table"] or opening["key"]
-    return opened in TRIALS
-
-
-def needed_decks(root: Deck) -> list[Deck]:
-    """A deck and those it cannot do without, directly or not."""
-    found = {root.path: root}
-    waiting = [root]
-    while waiting:
-        deck = waiting.pop()
-        handlers = deck.handlers
-        links = [action.target for action in deck.actions]
-        links += [
-            handler.link
-            for handler in (handlers.on_busy, handlers.on_idle, handlers.on_error)
-            if handler is not None
-        ]
-        for link in links:
-            if isinstance(link, Link) and link.path not in found:
-                found[link.path] = link.deck
-                waiting.append(link.deck)
-    return list(found.values())
-
-
-def check_finding(files: Files, finding: Diagnostic) -> None:
-    """Check one finding: its words, and that its place is in its file."""
-    assert finding.code in DECK_CODES or finding.code in SCHEMA_CODES, finding
-    assert finding.severity in get_args(Severity), finding
-    for words in (finding.message, finding.hint):
-        assert words is None or words.splitlines() == [words], finding
-        assert words is None or words.strip(), finding
-    assert msgspec.json.encode(finding)  # Which half a surrogate pair would prevent.
-    text = text_of(files, finding.file)
-    assert text is not None, f"a finding in no file: {finding}"
-    lines = text.split("\n")
-    assert 1 <= finding.line <= len(lines), finding
-    assert 1 <= finding.column <= len(lines[finding.line - 1]) + 1, finding
-    edits = sorted(finding.edits, key=lambda edit: edit.start)
-    ends = [0, *(edit.end for edit in edits)]
-    for edit, end_before in zip(edits, ends, strict=False):
-        assert end_before <= edit.start <= edit.end <= len(text), finding
-
-
-def text_of(files: Files, file: str) -> str | None:
-    """The text that a finding is about."""
-    if file.startswith(SNIPPET_SCHEME):
-        return SNIPPETS[file.removeprefix(SNIPPET_SCHEME)]
-    if file.startswith(DECK_SCHEME):
-        return DECKS[file.removeprefix(DECK_SCHEME)]
-    text = files.get(posixpath.normpath(file))
-    return "" if isinstance(text, OSError) else text
-
-
-def with_edits(files: Files, findings: tuple[Diagnostic, ...]) -> Files | None:
-    """The files after all edits that findings suggest; None if there are none."""
-    changed = dict(files)
-    for file in {finding.file for finding in findings if finding.edits}:
-        text = changed[posixpath.normpath(file)]
-        assert isinstance(text, str)
-        own = [finding for finding in findings if finding.file == file]
-        applied = apply_edits(text, own)
-        assert applied.fixed, f"edits that change nothing: {own}"
-        changed[posixpath.normpath(file)] = applied.text
-    return changed if changed != files else None
 
 
 @pytest.mark.parametrize(
@@ -302,6 +192,46 @@ def test_unspoilt_trees_are_good(tree: dict[str, str], root: str) -> None:
     assert loaded.deck is not None
 
 
+def spin() -> NoReturn:
+    """Hang."""
+    while True:
+        pass
+
+
+def test_what_hangs_is_stopped() -> None:
+    """The limit ends a loop that would not, so a hang is a failure with its input."""
+    if not hasattr(signal, "setitimer"):
+        pytest.skip("there is no clock that stops anything on this system")
+
+    with pytest.raises(TookTooLong), cpu_limit(0.02):
+        spin()
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"code": "GD999"},
+        {"severity": "fatal"},
+        {"message": ""},
+        {"file": "other.md"},
+        {"line": 0},
+        {"line": 3},
+        {"column": 6},
+        {"edits": (Edit(start=0, end=99, text=""),)},
+        {"edits": (Edit(start=0, end=2, text=""), Edit(start=1, end=3, text=""))},
+    ],
+)
+def test_a_bad_finding_is_noticed(fault: dict[str, Any]) -> None:
+    """The checks that all inputs go through can fail."""
+    good = Diagnostic(
+        code="GD010", severity="error", message="No.", file="x.md", line=1, column=5
+    )
+    check_finding({"x.md": "text\n"}, good)
+
+    with pytest.raises(AssertionError):
+        check_finding({"x.md": "text\n"}, msgspec.structs.replace(good, **fault))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_spoilt_files_get_findings(
@@ -313,9 +243,9 @@ def test_spoilt_files_get_findings(
         given = spoilt(kind, seed)
         try:
             slowest = max(slowest, (try_out(given), seed))
-        except (Exception, TookTooLong) as problem:
+        except (Exception, pytest.fail.Exception) as problem:
             shown = f"{given.file} = {given.files[given.file]!r:.5000}"
-            msg = f"spoilt({kind!r}, {seed}): {type(problem).__name__} with {shown}"
+            msg = f"spoilt({kind!r}, {seed}): {problem!r:.500} with {shown}"
             raise AssertionError(msg) from problem
     if IS_SOAK:
         with capsys.disabled():

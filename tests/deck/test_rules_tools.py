@@ -54,11 +54,11 @@ def test_names_of_tools_are_unique() -> None:
 
 
 def test_without_tools_there_are_only_actions() -> None:
-    """A deck without [[tools]] has none; a misspelt list is warned of and empty."""
+    """A deck without [[tools]] has none; a misspelt list of them is an error."""
     assert good(10).tools == ()
     assert [action.name for action in good(10).actions] == ["find_book"]
-    assert bad(10) == ["PROMPT.md:2:3 warning GD010"]
-    assert load_rule(10, "bad").usable().tools == ()
+    assert bad(10) == ["PROMPT.md:2:3 error GD010"]
+    assert load_rule(10, "bad").deck is None
     assert "Did you mean tools?" in words(load_rule(10, "bad"))
 
 
