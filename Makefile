@@ -57,8 +57,9 @@ format: $(VENV)/.dev ## rewrite the code in the house format
 	@$(PY) -m ruff format .
 	@$(PY) -m ruff check --fix .
 
-bench: $(VENV)/.bench ## measure the cost of one SSE event
+bench: $(VENV)/.bench ## measure SSE events, loading decks, checking arguments
 	@$(PY) -m benchmarks.sse_events
+	@$(PY) -m benchmarks.deck_loading
 
 soak: $(VENV)/.dev ## the long sweeps: all tests, many more random examples
 	@HYPOTHESIS_PROFILE=soak $(PY) -m pytest -m "" $(PYTEST_ARGS)

@@ -3,12 +3,11 @@
 import datetime as dt
 import os
 import platform
+from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 
 import msgspec
-
-_LIBRARIES = ("msgspec", "httpx-sse", "openai", "pydantic", "pydantic-core")
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,8 +22,8 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     libraries: dict[str, str]
 
 
-def this_machine() -> Machine:
-    """The machine this runs on."""
+def this_machine(libraries: Iterable[str]) -> Machine:
+    """The machine this runs on, with the versions of the libraries that matter."""
     return Machine(
         date=dt.datetime.now(dt.UTC).date().isoformat(),
         cpu=_cpu_model(),
@@ -32,7 +31,7 @@ def this_machine() -> Machine:
         system=f"{platform.system()} {platform.machine()}",
         python=f"{platform.python_implementation()} {platform.python_version()}",
         load=_load(),
-        libraries={name: _version(name) for name in _LIBRARIES},
+        libraries={name: _version(name) for name in libraries},
     )
 
 

@@ -3,11 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import msgspec
-
 from benchmarks.contenders import Chunks, DecodeAll, decode_ours
+from benchmarks.costs import Cost, cost_from
 from benchmarks.streams import EventStream, ascii_words, new_response, pieces
-from benchmarks.timing import Effort, Timing, race
+from benchmarks.timing import Effort, race
 from gambit_actors.openresponses import (
     Event,
     ProviderFrames,
@@ -17,19 +16,6 @@ from gambit_actors.openresponses import (
 )
 
 SMALL_PIECE_BYTES = 16
-
-_MICROSECONDS = 1e6
-
-
-class Cost(msgspec.Struct, frozen=True, kw_only=True):
-    """What something costs, in microseconds: per event, or per wait for one."""
-
-    subject: str
-    case: str
-    name: str
-    best_us: float
-    median_us: float
-    runs: int
 
 
 def measure_events(
@@ -44,7 +30,7 @@ def measure_events(
     for shape, chunks in shapes.items():
         runs = {name: _bound(decode, chunks) for name, decode in contenders.items()}
         for name, timing in race(runs, effort).items():
-            cost = _cost(timing, stream.events, (stream.name, shape, name))
+            cost = cost_from(timing, stream.events, (stream.name, shape, name))
             costs.append(cost)
     return costs
 
@@ -68,7 +54,7 @@ def measure_first_events(
             for name, run in runs.items():
                 assert len(run()) == events, f"{name} holds an event back"
             costs += [
-                _cost(timing, 1, (wait, shape, name))
+                cost_from(timing, 1, (wait, shape, name))
                 for name, timing in race(runs, effort).items()
             ]
     return costs
@@ -88,7 +74,8 @@ def measure_parts(stream: EventStream, effort: Effort) -> list[Cost]:
     by_name = {" | ".join(key): run for key, run in runs.items()}
     timings = race(by_name, effort)
     return [
-        _cost(timings[" | ".join(key)], stream.events, (*key, "ours")) for key in runs
+        cost_from(timings[" | ".join(key)], stream.events, (*key, "ours"))
+        for key in runs
     ]
 
 
@@ -118,15 +105,3 @@ def _write(words: list[str]) -> list[bytes]:
 
 def _bound(decode: DecodeAll, chunks: Chunks) -> Callable[[], list[Any]]:
     return lambda: decode(chunks)
-
-
-def _cost(timing: Timing, events: int, labels: tuple[str, str, str]) -> Cost:
-    subject, case, name = labels
-    return Cost(
-        subject=subject,
-        case=case,
-        name=name,
-        best_us=timing.best / events * _MICROSECONDS,
-        median_us=timing.median / events * _MICROSECONDS,
-        runs=timing.runs,
-    )

@@ -39,6 +39,16 @@ class OpenAI(msgspec.Struct, frozen=True, kw_only=True):
     accepts: Callable[[object], bool]
 
 
+class Jsonschema(msgspec.Struct, frozen=True, kw_only=True):
+    """What is measured of jsonschema, the one in Python.
+
+    Attributes:
+        new_validator: makes a validator of a schema, with an ``iter_errors``.
+    """
+
+    new_validator: Callable[[dict[str, Any]], Any]
+
+
 def load_httpx_sse() -> HttpxSse | None:
     """The decoders of httpx-sse, or None if it is not installed."""
     if importlib.util.find_spec("httpx_sse") is None:
@@ -80,6 +90,14 @@ def load_openai() -> OpenAI | None:
     return OpenAI(
         new_decoder=streaming.SSEDecoder, open_stream=open_stream, accepts=accepts
     )
+
+
+def load_jsonschema() -> Jsonschema | None:
+    """The validator of jsonschema, or None if it is not installed."""
+    if importlib.util.find_spec("jsonschema") is None:
+        return None
+    jsonschema = importlib.import_module("jsonschema")
+    return Jsonschema(new_validator=jsonschema.Draft202012Validator)
 
 
 class _Body:

@@ -1,16 +1,14 @@
-"""A run in words: plain tables for a terminal, or a page."""
+"""A run of the benchmark of events in words."""
 
 from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from benchmarks.contenders import FLOOR, OPENAI, OURS
+from benchmarks.costs import Cost, Verdict, ratio_of
 from benchmarks.long_line import LineCost
 from benchmarks.machine import Machine
-from benchmarks.measures import Cost
-from benchmarks.targets import Verdict, ratio_of
-
-_MARKS = {True: "pass", False: "FAIL", None: "n/a"}
+from benchmarks.tables import section, times, verdict_rows
 
 
 class StreamFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,50 +34,21 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     verdicts: list[Verdict]
 
 
-def machine_lines(machine: Machine) -> Iterator[str]:
-    """What it was measured on."""
-    yield f"{machine.date}, {machine.cpu}, {machine.cores} cores, {machine.system}"
-    yield f"{machine.python}, load at start {machine.load}"
-    yield ", ".join(f"{name} {version}" for name, version in machine.libraries.items())
-
-
 def report_lines(report: Report) -> Iterator[str]:
     """All tables of a run."""
     yield f"Equal output: {report.events_compared} events compared with what was sent."
-    yield from _section("Streams", _stream_rows(report.streams))
-    yield from _section("Bytes to typed events", _event_rows(report.events))
-    yield from _section(
+    yield from section("Streams", _stream_rows(report.streams))
+    yield from section("Bytes to typed events", _event_rows(report.events))
+    yield from section(
         "First byte fed to first event out (us)", _first_rows(report.first_events)
     )
-    yield from _section("Our other parts", _part_rows(report.parts))
-    yield from _section(
+    yield from section("Our other parts", _part_rows(report.parts))
+    yield from section(
         "One line in 1 KiB chunks, no JSON", _line_rows(report.long_lines)
     )
-    yield from _section("Targets", _verdict_rows(report.verdicts))
-
-
-def table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Rows in aligned columns, the first row a heading, words left, numbers right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    is_number = [
-        all(cell[:1].isdigit() or cell == "-" for cell in column[1:])
-        for column in zip(*rows, strict=True)
-    ]
-    for number, row in enumerate(rows):
-        cells = [
-            cell.rjust(width) if right else cell.ljust(width)
-            for cell, width, right in zip(row, widths, is_number, strict=True)
-        ]
-        yield "  ".join(cells).rstrip()
-        if number == 0:
-            yield "  ".join("-" * width for width in widths)
-
-
-def _section(title: str, rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    yield ""
-    yield title
-    yield ""
-    yield from table(rows)
+    yield from section(
+        "Targets", verdict_rows(report.verdicts, subject="stream", case="shape")
+    )
 
 
 def _stream_rows(streams: Sequence[StreamFacts]) -> list[list[str]]:
@@ -105,8 +74,8 @@ def _event_rows(costs: Sequence[Cost]) -> list[list[str]]:
                 cost.name,
                 f"{cost.best_us:.3f}",
                 f"{cost.median_us:.3f}",
-                _times(ratio_of(costs, where, cost.name, FLOOR)),
-                _times(ratio_of(costs, where, OPENAI, cost.name)),
+                times(ratio_of(costs, where, cost.name, FLOOR)),
+                times(ratio_of(costs, where, OPENAI, cost.name)),
             ]
         )
     return rows
@@ -117,7 +86,7 @@ def _first_rows(costs: Sequence[Cost]) -> list[list[str]]:
     rows = [["waiting for", "arriving", *names, "openai / ours"]]
     for where in dict.fromkeys((cost.subject, cost.case) for cost in costs):
         best = {c.name: c.best_us for c in costs if (c.subject, c.case) == where}
-        ratio = _times(ratio_of(costs, where, OPENAI, OURS))
+        ratio = times(ratio_of(costs, where, OPENAI, OURS))
         rows.append([*where, *(f"{best[name]:.1f}" for name in names), ratio])
     return rows
 
@@ -137,17 +106,3 @@ def _line_rows(costs: Sequence[LineCost]) -> list[list[str]]:
         length, peak = f"{cost.megabytes} MB", f"{cost.peak_factor:.1f}x the line"
         rows.append([cost.decoder, length, f"{cost.ms_per_megabyte:.2f}", peak])
     return rows
-
-
-def _verdict_rows(verdicts: Sequence[Verdict]) -> list[list[str]]:
-    rows = [["target", "stream", "shape", "found", ""]]
-    for verdict in verdicts:
-        where = [verdict.target, verdict.subject, verdict.case]
-        rows.append([*where, _times(verdict.found), _MARKS[verdict.is_met]])
-    return rows
-
-
-def _times(ratio: float | None) -> str:
-    if ratio is None:
-        return "-"
-    return f"{ratio:.2f}x" if ratio < 10 else f"{ratio:.1f}x"

@@ -4,11 +4,9 @@ Run as ``python -m benchmarks.sse_events``. ``--quick`` is a smoke test whose nu
 mean little; ``--strict`` makes a missed target an error; ``--json FILE`` keeps it all.
 """
 
-import argparse
 import json
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import msgspec
 
@@ -18,10 +16,14 @@ from benchmarks.long_line import measure_long_lines
 from benchmarks.machine import this_machine
 from benchmarks.measures import measure_events, measure_first_events, measure_parts
 from benchmarks.peers import OpenAI, load_httpx_sse, load_openai
-from benchmarks.report import Report, StreamFacts, machine_lines, report_lines
+from benchmarks.report import Report, StreamFacts, report_lines
+from benchmarks.running import QUICK_NOTE, finish, options_from
 from benchmarks.streams import EventStream, all_streams
+from benchmarks.tables import machine_lines
 from benchmarks.targets import judge
 from benchmarks.timing import Effort
+
+LIBRARIES = ("msgspec", "httpx-sse", "openai", "pydantic", "pydantic-core")
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,7 +54,11 @@ QUICK = Plan(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Check, measure, print; give the exit code."""
-    options = _parser().parse_args(arguments)
+    options = options_from(
+        arguments,
+        prog="benchmarks.sse_events",
+        description="Measure the cost of one SSE event.",
+    )
     plan = QUICK if options.quick else FULL
     try:
         report = _measure(plan, is_quick=options.quick)
@@ -61,18 +67,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     for line in report_lines(report):
         print(line)
-    if options.json is not None:
-        options.json.write_bytes(msgspec.json.format(msgspec.json.encode(report)))
-    is_missed = any(verdict.is_met is not True for verdict in report.verdicts)
-    return 1 if options.strict and is_missed else 0
+    return finish(options, report, report.verdicts)
 
 
 def _measure(plan: Plan, *, is_quick: bool) -> Report:
-    machine = this_machine()
+    machine = this_machine(LIBRARIES)
     for line in machine_lines(machine):
         print(line)
     if is_quick:
-        print("A quick run: it shows that everything works, not how fast.")
+        print(QUICK_NOTE)
     httpx_sse, openai = load_httpx_sse(), load_openai()
     contenders = all_contenders(httpx_sse, openai)
     streams = all_streams(plan.text_deltas)
@@ -106,20 +109,6 @@ def _facts(stream: EventStream, openai: OpenAI | None) -> StreamFacts:
     return StreamFacts(
         name=stream.name, events=stream.events, size=stream.size, refused_by_sdk=refused
     )
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="benchmarks.sse_events", description="Measure the cost of one SSE event."
-    )
-    parser.add_argument("--quick", action="store_true", help="a short smoke test")
-    parser.add_argument(
-        "--strict", action="store_true", help="exit with 1 if a target is missed"
-    )
-    parser.add_argument(
-        "--json", type=Path, metavar="FILE", help="also write the results here"
-    )
-    return parser
 
 
 if __name__ == "__main__":

@@ -1,27 +1,12 @@
-"""The promises about speed, and whether a run kept them."""
+"""The promises about the speed of events, and whether a run kept them."""
 
-from collections.abc import Iterable, Sequence
-
-import msgspec
+from collections.abc import Sequence
 
 from benchmarks.contenders import FLOOR, OPENAI, OURS
-from benchmarks.measures import Cost
+from benchmarks.costs import Cost, Verdict, ratio_of
 
 MOST_TIMES_FLOOR = 1.4
 LEAST_TIMES_FASTER = 30.0
-
-
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """One target in one case: what was asked, what was found.
-
-    ``is_met`` is None where the peer to compare with is not installed.
-    """
-
-    target: str
-    subject: str
-    case: str
-    found: float | None
-    is_met: bool | None
 
 
 def judge(costs: Sequence[Cost]) -> list[Verdict]:
@@ -53,15 +38,3 @@ def judge(costs: Sequence[Cost]) -> list[Verdict]:
             )
         )
     return verdicts
-
-
-def ratio_of(
-    costs: Iterable[Cost], where: tuple[str, str], name: str, base: str
-) -> float | None:
-    """How many times the base's best time another one's is, if both were measured."""
-    best = {
-        cost.name: cost.best_us for cost in costs if where == (cost.subject, cost.case)
-    }
-    if name not in best or base not in best:
-        return None
-    return best[name] / best[base]

@@ -4,7 +4,7 @@ Decks are read through a `Snapshot`, so nothing here depends on how they are loa
 a `Loader` is handed in, and only `check_from_options` knows the real one.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -27,7 +27,7 @@ from gambit_actors.cli.rendering import STYLES, lines_of, render, render_diff
 from gambit_actors.cli.rewriting import Fence, rewrite
 from gambit_actors.cli.snapshot import Snapshot
 from gambit_actors.deck.findings import LEGACY, LegacyPolicy
-from gambit_actors.deck.loader import DeckCache, Loaded
+from gambit_actors.deck.loader import DeckCache, LoadedDecks, load_decks
 from gambit_actors.deck.reader import DeckReader
 from gambit_actors.schema.diagnostics import Diagnostic, Severity
 from gambit_actors.store.deck_files import DiskReader
@@ -49,7 +49,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     quiet: bool = False
 
 
-Loader: TypeAlias = Callable[[DeckReader, Sequence[str]], Iterable[Loaded]]
+Loader: TypeAlias = Callable[[DeckReader, Sequence[str]], LoadedDecks]
 """Loads several decks from one state of their files."""
 
 
@@ -109,9 +109,10 @@ class Checker:
         )
         findings = [*self._found.findings, *missing_intents(self._found.decks)]
         files = set[str]()
-        for loaded in self._load(snapshot, self._found.decks):
-            findings += loaded.diagnostics
-            sources = loaded.deck.sources if loaded.deck else ()
+        loaded = self._load(snapshot, self._found.decks)
+        findings += loaded.diagnostics
+        for deck in loaded.decks:
+            sources = deck.sources if deck else ()
             files.update(real_path(file) for file in sources if not _is_uri(file))
         named = {self._named(found) for found in findings}
         return Checked(
@@ -135,11 +136,7 @@ class Checker:
 
 
 def check_paths(paths: Sequence[str], *, reader: DeckReader, load: Loader) -> Checked:
-    """Check the decks that paths name or hold; nothing is written.
-
-    Raises:
-        OSError: a folder cannot be listed.
-    """
+    """Check the decks that paths name or hold; nothing is written."""
     return Checker(find_decks(paths), reader=reader, load=load).check()
 
 
@@ -148,14 +145,13 @@ def check_from_options(asked: Mapping[str, object]) -> int:
 
     Raises:
         UsageError: the options or paths cannot be meant.
-        OSError: a folder cannot be listed or written to.
     """
     options = msgspec.convert(asked, Options)
     cache = DeckCache()
     legacy = options.legacy or LEGACY
 
-    def load(reader: DeckReader, decks: Sequence[str]) -> Iterable[Loaded]:
-        return (cache.load(reader, deck, legacy=legacy) for deck in decks)
+    def load(reader: DeckReader, decks: Sequence[str]) -> LoadedDecks:
+        return load_decks(reader, decks, legacy=legacy, cache=cache)
 
     return check_with(options, reader=DiskReader(), load=load)
 
@@ -168,15 +164,17 @@ def check_with(options: Options, *, reader: DeckReader, load: Loader) -> int:
     paths = options.paths or (".",)
     found = find_decks(paths)
     if options.scaffold:
-        for intent in write_intents(found.decks):
-            if not options.quiet:
-                _say(console, f"Wrote {intent}.")
+        for sentence in write_intents(found.decks):
+            if not options.quiet or sentence.startswith("Not"):
+                _say(console, sentence)
     checker = Checker(found, reader=reader, load=load)
     checked = left = checker.check()
+    is_kept = True
     if options.fix or options.diff:
-        left = _fix(checked, checker, console, options)
+        left, is_kept = _fix(checked, checker, console, options)
     # What was not written has changed nothing, and so not the exit code.
     code = (checked if options.diff else left).exit_code(strict=options.strict)
+    code = code if is_kept else 1
     if options.as_json:
         click.echo(_document(left))
     else:
@@ -193,14 +191,18 @@ def _refuse_what_cannot_be_meant(options: Options) -> None:
         raise click.UsageError(msg)
     for path in map(Path, options.paths):
         if not path.is_dir() and not is_deck_file(path.name):
-            msg = f"{path} is not a deck: name a PROMPT.md, or a folder to search."
+            name = printable(str(path))
+            msg = f"{name} is not a deck: name a PROMPT.md, or a folder to search."
             raise click.UsageError(msg)
 
 
 def _fix(
     checked: Checked, checker: Checker, console: Console, options: Options
-) -> Checked:
-    """Apply what edits there are, say so, and check again."""
+) -> tuple[Checked, bool]:
+    """Apply what edits there are, say so, and check again.
+
+    Also tells whether everything that was to be written could be.
+    """
     fence = Fence(options.paths)
     fixes = fix_texts(
         checked,
@@ -215,14 +217,16 @@ def _fix(
     }
     for file, error in fixes.refused.items():
         objections[file] = f"that would bring a new error: {error.message}"
+    is_kept = True
     for file, after in fixes.after.items():
         if not options.diff and (why := rewrite(file, fixes.before[file], after)):
             objections[file] = why
+            is_kept = False
         elif options.diff or not (options.quiet or options.as_json):
             _print(console, render_diff(file, fixes.before[file], after))
             _say(console, "")
     _tell_fixes(console, fixes, objections, options)
-    return checker.check(fixes.after if options.diff else {})
+    return checker.check(fixes.after if options.diff else {}), is_kept
 
 
 def _tell_fixes(

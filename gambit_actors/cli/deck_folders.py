@@ -6,7 +6,7 @@ What is inside a deck's files is no matter here.
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 from gambit_actors.schema.diagnostics import Diagnostic
 
@@ -59,9 +59,6 @@ def find_decks(paths: Iterable[str]) -> Found:
 
     Links to folders are not followed: what they lead to is found where it is, or it
     is outside and was not asked for.
-
-    Raises:
-        OSError: a folder cannot be listed.
     """
     decks: dict[str, str] = {}
     findings: dict[str, Diagnostic] = {}
@@ -69,12 +66,14 @@ def find_decks(paths: Iterable[str]) -> Found:
         if not Path(path).is_dir():
             decks.setdefault(os.path.realpath(path), shown_path(path))
             continue
-        here, bare = _search(path)
+        here, bare, closed = _search(path)
+        for problem in closed:
+            findings.setdefault(str(problem.filename), _not_listed(problem))
         for deck in here:
             decks.setdefault(os.path.realpath(deck), shown_path(deck))
         for folder in bare:
             findings.setdefault(os.path.realpath(folder), _no_deck(folder))
-        if not here and not bare:
+        if not here and not bare and not closed:
             findings.setdefault(os.path.realpath(path), _no_deck(path))
     return Found(tuple(decks.values()), tuple(findings.values()))
 
@@ -103,17 +102,18 @@ def missing_intents(decks: Iterable[str]) -> Iterator[Diagnostic]:
 
 
 def write_intents(decks: Iterable[str]) -> Iterator[str]:
-    """Write an outline beside each deck that has no INTENT.md; name each as it is done.
-
-    Raises:
-        OSError: a file cannot be written.
-    """
+    """Write an outline beside each deck that has no INTENT.md; say what was done."""
     for deck in _without_intent(decks):
         intent = Path(deck).with_name(INTENT)
-        # "x" refuses to write over a file, also one that came just now.
-        with intent.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(INTENT_OUTLINE)
-        yield shown_path(str(intent))
+        name = shown_path(str(intent))
+        try:
+            # "x" refuses to write over a file, also one that came just now.
+            with intent.open("x", encoding="utf-8", newline="\n") as file:
+                file.write(INTENT_OUTLINE)
+        except OSError as problem:
+            yield f"Not written: {name}, because of this: {problem.strerror}."
+        else:
+            yield f"Wrote {name}."
 
 
 def _without_intent(decks: Iterable[str]) -> Iterator[str]:
@@ -124,24 +124,45 @@ def _without_intent(decks: Iterable[str]) -> Iterator[str]:
             yield deck
 
 
-def _search(path: str) -> tuple[list[str], list[str]]:
-    """The decks below a folder, and the folders with an INTENT.md and no deck."""
-    decks, bare = [], []
-    for folder, subfolders, files in os.walk(path, onerror=_raise):
-        subfolders[:] = sorted(
-            name
-            for name in subfolders
-            if name not in _SKIPPED and not name.startswith(".")
-        )
-        here = [name for name in (PROMPT, _LEGACY_ROOT) if name in files]
+def _search(path: str) -> tuple[list[str], list[str], list[OSError]]:
+    """The decks below a folder, the folders that lack one, and what cannot be listed.
+
+    A folder lacks a deck if it has an INTENT.md and no PROMPT.md.
+    """
+    decks, bare, closed = [], [], []
+    waiting = [path]
+    while waiting:  # Not os.walk, which goes as deep into the stack as folders nest.
+        folder = waiting.pop()
+        try:
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        except OSError as problem:
+            closed.append(problem)
+            continue
+        waiting += [e.path for e in reversed(entries) if _is_searched(e)]
+        names = {entry.name for entry in entries}
+        here = [name for name in (PROMPT, _LEGACY_ROOT) if name in names]
         decks += [str(Path(folder, name)) for name in here]
-        if INTENT in files and not here:
+        if INTENT in names and not here:
             bare.append(folder)
-    return decks, bare
+    return decks, bare, closed
 
 
-def _raise(problem: OSError) -> NoReturn:
-    raise problem
+def _is_searched(entry: os.DirEntry[str]) -> bool:
+    is_ours = entry.name not in _SKIPPED and not entry.name.startswith(".")
+    return is_ours and entry.is_dir(follow_symlinks=False)
+
+
+def _not_listed(problem: OSError) -> Diagnostic:
+    name = shown_path(str(problem.filename))
+    reason = problem.strerror or str(problem)
+    return Diagnostic(
+        code="GD005",
+        severity="error",
+        message=f"The folder {name} cannot be searched: {reason}.",
+        file=name,
+        line=1,
+        column=1,
+    )
 
 
 def _no_deck(folder: str) -> Diagnostic:

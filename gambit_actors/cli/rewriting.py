@@ -8,28 +8,29 @@ from collections.abc import Iterable
 from pathlib import Path
 
 _ANYBODY_MAY_WRITE = 0o222
+_ORDINARY_MODES = 0o777  # New content does not inherit the right to run as another.
 
 
 class Fence:
     """Tells the files that may be written: those below the folders that were meant.
 
-    Those are the current folder and the paths given; a deck named by its file means
-    the deck's folder.
+    Those are the paths given, or the current folder if none is; a deck named by its
+    file means the deck's folder.
     """
 
     def __init__(self, paths: Iterable[str]) -> None:
-        named = [Path(path) for path in paths]
+        named = [Path(path) for path in paths] or [Path()]
         folders = [path if path.is_dir() else path.parent for path in named]
-        self._named = {_plain(path) for path in [Path(), *folders]}
-        self._real = {path.resolve() for path in [Path(), *folders]}
+        self._named = {_plain(path) for path in folders}
+        self._real = {path.resolve() for path in folders}
 
     def objection(self, file: str) -> str | None:
         """Say why a file may not be written; None if it may."""
         if not _is_below(_plain(Path(file)), self._named | self._real):
-            return "it is outside the current folder and the given paths"
+            return "it is outside of what was to be checked"
         target = Path(file).resolve()
         if not _is_below(target, self._real):
-            return f"it is a link to {target}, outside of the given paths"
+            return f"it is a link to {target}, outside of what was to be checked"
         if not target.is_file():
             return "it is not a file"
         if not target.stat().st_mode & _ANYBODY_MAY_WRITE:
@@ -63,7 +64,10 @@ def _replace(target: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        Path(name).chmod(stat.S_IMODE(target.stat().st_mode))
+        before = target.stat()
+        with contextlib.suppress(OSError, AttributeError):  # Only root may, on POSIX.
+            os.chown(name, before.st_uid, before.st_gid)
+        Path(name).chmod(stat.S_IMODE(before.st_mode) & _ORDINARY_MODES)
         Path(name).replace(target)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):

@@ -21,7 +21,8 @@ from gambit_actors.schema.diagnostics import Diagnostic, Edit, Severity
 Values: TypeAlias = dict[str, Any]
 """A TOML table. Its values are JSON's, and dates."""
 
-_OPENING = re.compile(r"\s*\+\+\+[ \t]*(?:\r?\n|\Z)")
+# Marks that nobody sees may stand before it, even twice.
+_OPENING = re.compile("[\\s\ufeff\u200b]*\\+\\+\\+[ \\t]*(?:\\r?\\n|\\Z)")
 _CLOSING = re.compile(r"^\+\+\+[ \t]*\r?(?:\n|\Z)", re.MULTILINE)
 
 
@@ -149,8 +150,14 @@ def _parsed(source: Source, toml: Span) -> tuple[Values, tuple[Diagnostic, ...]]
     except (RecursionError, ValueError) as problem:
         # Nesting without end, or a number of more digits than Python reads.
         at, reason, hint = toml.start, str(problem), None
-    message = f"The frontmatter is not valid TOML: {reason[:1].lower()}{reason[1:]}."
+    message = f"The frontmatter is not valid TOML: {uncapitalised(reason)}."
     return {}, (source.finding("GD003", "error", message, at=at, hint=hint),)
+
+
+def uncapitalised(words: str) -> str:
+    """Words for the middle of a sentence; TOML and NaN stay as they are."""
+    is_name = words[1:2].isupper() or words[:3] == "NaN"
+    return words if is_name else words[:1].lower() + words[1:]
 
 
 def _misplaced(source: Source, start: int) -> tuple[Diagnostic, ...]:

@@ -53,6 +53,8 @@ class Embedder:
         text = document.source.text
         pieces, at = [], document.body.start
         for image in document.images:
+            if self._is_exhausted:
+                break
             replacement = self._replacement(document, image, chain)
             if replacement is not None:
                 pieces += [text[at : image.span.start], replacement]
@@ -66,6 +68,8 @@ class Embedder:
         kind = embed_kind(image.target)
         if kind is None:
             return None
+        if self._goes_too_far(document, image, chain):
+            return ""
         if not image.is_valid:
             self._note_space(document, image)
             return None
@@ -102,8 +106,6 @@ class Embedder:
             message = f"Snippets embed each other in a circle: {circle}."
             self._refuse("GD051", message, document, image)
             return ""
-        if self._goes_too_far(document, image, chain):
-            return ""
         snippet = self._loading.document(file)
         if snippet is None:
             self._refuse_missing(file, document, image)
@@ -111,9 +113,9 @@ class Embedder:
         if file not in self._snippets:
             self._snippets[file] = snippet
             self._findings.extend(self._loading.problems(snippet))
-        text = self._expanded(snippet, (*chain, file)).strip()
+        text = self._expanded(snippet, (*chain, file))
         self._characters += len(text)
-        return text
+        return text.strip()
 
     def _target(self, document: Document, image: Image) -> str:
         """The file or URI an image stands for, by the name it has today."""

@@ -31,7 +31,7 @@ _TOKEN = re.compile(
       (?: \s{1,20} (?: "[^"\n]{0,500}" | '[^'\n]{0,500}' ) )? \s{0,20}
       \)
     | !\[ [^\[\]]{0,500} \]               # not an image to Markdown, but meant as one
-      \( (?P<spaced>[^\s()<>"'][^()<>"'\n]{0,500}\.(?:md|markdown|txt)) [ \t]* \)
+      \( (?P<spaced>[^\s()<>"'][^()<>"'\x00-\x1f]{0,500}\.(?:md|markdown|txt)) [ ]* \)
     """,
     re.VERBOSE | re.DOTALL,
 )

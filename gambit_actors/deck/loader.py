@@ -6,7 +6,7 @@ ends known. A deck can be used if neither it nor an action or handler it needs h
 error; a broken scenario or grader does not keep the deck it tests from running.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from gambit_actors.deck.building import DeckBuilder
@@ -68,7 +68,8 @@ class DeckCache:
         if known is not None and known[0].is_current(reader):
             return known[1]
         observing = ObservingReader(reader)
-        loaded = _load(Loading(observing, self.pieces, legacy), reference)
+        decks, diagnostics = _load(Loading(observing, self.pieces, legacy), [reference])
+        loaded = Loaded(decks[0], diagnostics)
         self._trees.put((reference, legacy), (observing, loaded))
         return loaded
 
@@ -95,21 +96,51 @@ def load_deck(
     return (cache or DeckCache()).load(reader, reference, legacy=legacy)
 
 
-def _load(loading: Loading, reference: str) -> Loaded:
+class LoadedDecks(NamedTuple):
+    """Several decks, None for each that cannot be used, and what there is to say."""
+
+    decks: tuple[Deck | None, ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def load_decks(
+    reader: DeckReader,
+    references: Sequence[str],
+    *,
+    legacy: LegacyPolicy = LEGACY,
+    cache: DeckCache | None = None,
+) -> LoadedDecks:
+    """Load several decks at once: one that many refer to is read and told once.
+
+    Only the pieces are kept in the cache, not the whole.
+    """
+    pieces = (cache or DeckCache()).pieces
+    return _load(Loading(ObservingReader(reader), pieces, legacy), references)
+
+
+def _load(loading: Loading, references: Sequence[str]) -> LoadedDecks:
     start = Findings(loading.legacy)
-    root = _entrypoint(loading, reference, start)
+    roots = [_entrypoint(loading, reference, start) for reference in references]
     tree = _Tree(loading)
-    if root is not None:
-        loading.want(root)
-        tree.read()
-        tree.check()
-        tree.connect()
+    for root in roots:
+        if root is not None:
+            loading.want(root)
+    tree.read()
+    tree.check()
+    tree.connect()
     unreadable = loading.reader.unreadable
     # What follows from a file that cannot be read is not worth saying.
     found = [d for d in [*start, *tree.found()] if d.file not in unreadable]
     diagnostics = tuple(dict.fromkeys([*unreadable.values(), *found]))
-    is_usable = root is not None and not start.has_errors
-    return Loaded(tree.usable(root) if is_usable and root else None, diagnostics)
+    refused = {found.file for found in start if found.severity == "error"}
+    decks = tree.usable()
+    return LoadedDecks(
+        tuple(
+            None if root is None or root in refused else decks.get(root)
+            for root in roots
+        ),
+        diagnostics,
+    )
 
 
 def _entrypoint(loading: Loading, reference: str, findings: Findings) -> str | None:
@@ -191,14 +222,15 @@ class _Tree:
 
     def connect(self) -> None:
         """Let references lead to decks that can be used."""
-        usable = self._decks.keys() - self._broken()
+        usable = self.usable()
         for use in self._loading.uses:
             if id(use) not in self._unfit and use.link.path in usable:
-                use.link.connect(self._decks[use.link.path])
+                use.link.connect(usable[use.link.path])
 
-    def usable(self, path: str) -> Deck | None:
-        """The deck at a path, if it can be used."""
-        return None if path in self._broken() else self._decks.get(path)
+    def usable(self) -> dict[str, Deck]:
+        """The decks that can be used, by their paths."""
+        broken = self._broken()
+        return {path: deck for path, deck in self._decks.items() if path not in broken}
 
     def found(self) -> Iterable[Diagnostic]:
         """All that was found, deck by deck."""

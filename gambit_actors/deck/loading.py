@@ -86,14 +86,10 @@ class Loading:
         file = table.document.source.file
         known = set(self.reader.unreadable)
         loaded = self.schema_from(reference, base=file)
-        at = table.document.place((*table.path, key))
-        edit = Edit(start=at.start, end=at.end, text=f'"{loaded.source}"')
         for found in loaded.diagnostics:
             # About the reference and not about a file: say it where it stands.
             is_here = found.file == file
-            table.findings.add(
-                _placed(found, table.document, edit) if is_here else found
-            )
+            table.findings.add(_placed(found, table, key, loaded) if is_here else found)
         # A file with bytes that are not text may still make a schema, of a sort.
         spoilt = (self.reader.unreadable.keys() - known) | {loaded.source}
         unreadable = [d for f, d in self.reader.unreadable.items() if f in spoilt]
@@ -161,7 +157,11 @@ def _builtin_text(uri: str) -> str | None:
     return DECKS.get(uri.removeprefix(DECK_SCHEME))
 
 
-def _placed(found: Diagnostic, document: Document, edit: Edit) -> Diagnostic:
-    line, column = document.source.position(edit.start)
+def _placed(
+    found: Diagnostic, table: Table, key: str, loaded: LoadedSchema
+) -> Diagnostic:
+    at = table.document.place((*table.path, key))
+    line, column = table.document.source.position(at.start)
+    edit = Edit(start=at.start, end=at.end, text=f'"{loaded.source}"')
     edits = (edit,) if found.code == "GS043" else ()  # An old spelling.
     return msgspec.structs.replace(found, line=line, column=column, edits=edits)

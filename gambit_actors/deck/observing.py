@@ -6,14 +6,18 @@ asks. And a loading can be kept for as long as every answer would be the same: s
 """
 
 import re
+from collections.abc import Callable
+from typing import TypeVar
 
 from gambit_actors.deck.documents import Source
 from gambit_actors.deck.reader import DeckReader, DescribedModule, DescribedType
 from gambit_actors.errors import SchemaError
 from gambit_actors.schema.diagnostics import Diagnostic
 
-# Bytes that are not UTF-8 come as these.
-_NOT_TEXT = re.compile("[\\ud800-\\udfff]")
+# Bytes that are not UTF-8 come as surrogates, and a NUL is in no text.
+_NOT_TEXT = re.compile("[\ud800-\udfff\0]")
+
+_Answer = TypeVar("_Answer", DescribedType, DescribedModule)
 
 
 class ObservingReader:
@@ -26,17 +30,21 @@ class ObservingReader:
         self._folders: dict[str, bool] = {}
         self._real_paths: dict[str, str] = {}
         self.unreadable: dict[str, Diagnostic] = {}
-        # Why an import fails need not be in any file that is looked at here.
-        self._is_certain = True
+        self._failures: dict[tuple[str, str], LookupError | SchemaError] = {}
 
     def read_text(self, path: str) -> str | None:
-        """The text of a file; what is not text in it is replaced, and noted."""
+        """The text of a file; what is not text in it is replaced, and noted.
+
+        Nothing that is replaced changes the number of characters.
+        """
         if path not in self._texts:
             self._texts[path] = self._read(path)
         text = self._texts[path]
-        if text is None or path not in self.unreadable:
-            return text
-        return _NOT_TEXT.sub("\N{REPLACEMENT CHARACTER}", text)
+        if text is None:
+            return None
+        if path in self.unreadable:
+            text = _NOT_TEXT.sub("\N{REPLACEMENT CHARACTER}", text)
+        return _with_line_ends(text)
 
     def is_folder(self, path: str) -> bool:
         """Whether there is a folder here."""
@@ -51,25 +59,30 @@ class ObservingReader:
         return self._real_paths[path]
 
     def describe_type(self, path: str, name: str) -> DescribedType:
-        """Describe a type; whoever asks keeps the answer."""
-        try:
-            return self._reader.describe_type(path, name)
-        except (LookupError, SchemaError):
-            self._is_certain = False
-            raise
+        """Describe a type; whoever asks keeps the answer, and this a failure."""
+        return self._described(
+            (path, name), lambda: self._reader.describe_type(path, name)
+        )
 
     def describe_module(self, path: str) -> DescribedModule:
-        """Describe a module; whoever asks keeps the answer."""
+        """Describe a module; whoever asks keeps the answer, and this a failure."""
+        return self._described((path, ""), lambda: self._reader.describe_module(path))
+
+    def _described(self, key: tuple[str, str], ask: Callable[[], _Answer]) -> _Answer:
+        # A module that cannot be imported may take its time over it. Once is enough
+        # for one loading; for the next, the reason need not be in any file, so ask.
+        if key in self._failures:
+            raise self._failures[key]
         try:
-            return self._reader.describe_module(path)
-        except LookupError:
-            self._is_certain = False
+            return ask()
+        except (LookupError, SchemaError) as problem:
+            self._failures[key] = problem
             raise
 
     def is_current(self, reader: DeckReader) -> bool:
         """Whether a reader would still answer everything the same way."""
         return (
-            self._is_certain
+            not self._failures
             and all(
                 _answer(reader, path) == (text, self._errors.get(path))
                 for path, text in self._texts.items()
@@ -88,9 +101,8 @@ class ObservingReader:
             self.unreadable[path] = Source(path, "").finding("GD005", "error", message)
         elif text is not None and (bad := _NOT_TEXT.search(text)):
             message = f"{path} is not UTF-8 text; save it in that encoding."
-            found = Source(path, text).finding(
-                "GD005", "error", message, at=bad.start()
-            )
+            source = Source(path, _with_line_ends(text))
+            found = source.finding("GD005", "error", message, at=bad.start())
             self.unreadable[path] = found
         return text
 
@@ -101,3 +113,9 @@ def _answer(reader: DeckReader, path: str) -> tuple[str | None, str | None]:
         return reader.read_text(path), None
     except OSError as problem:
         return "", problem.strerror or str(problem)
+
+
+def _with_line_ends(text: str) -> str:
+    """Text with lines; a carriage return alone is as old as it is a way to end one."""
+    is_old = "\r" in text and "\n" not in text
+    return text.replace("\r", "\n") if is_old else text

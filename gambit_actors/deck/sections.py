@@ -41,7 +41,7 @@ def read_model_params(table: Table | None) -> ModelParams:
     known = (*MODEL_KEYS, "additionalParams")
     others = [
         key
-        for key in table.values.keys() - TOP_LEVEL_KEYS
+        for key in table.values.keys() - TOP_LEVEL_KEYS - {*known}
         if did_you_mean(key, known) is None
     ]
     table.check_keys(known, idle=dict.fromkeys(others, _TO_ADDITIONAL))

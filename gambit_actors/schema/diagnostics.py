@@ -49,6 +49,7 @@ CODES: dict[str, str] = {
     "GS046": "The Python type cannot be found.",
     "GS047": "The Python type has no JSON form.",
     "GS048": "A word in a JSON Schema is not a keyword of it, and is ignored.",
+    "GS049": "A Zod schema asks for something that values cannot be checked for.",
 }
 """Every code of this package, with what it means in one line."""
 

@@ -155,7 +155,7 @@ def joined(base: str, reference: str) -> str:
     """The path of a file that is named relative to another file."""
     if reference.startswith("/"):
         return reference
-    folder = base.replace("\\", "/").split("/")[:-1]
+    folder = base.split("/")[:-1]
     for part in reference.split("/"):
         if part == ".." and folder and folder[-1] not in ("", ".", ".."):
             folder.pop()
@@ -184,9 +184,18 @@ def _from_zod(text: str, file: str, read_file: ReadFile) -> LoadedSchema:
     from gambit_actors.schema.zod import read_zod  # noqa: PLC0415
 
     module = read_zod(text, file=file, read_file=read_file)
-    return LoadedSchema(
+    loaded = LoadedSchema(
         schema=module.schema, diagnostics=tuple(module.diagnostics), source=file
     )
+    if loaded.schema is None:
+        return loaded
+    try:
+        _compiled = loaded.validator
+    except SchemaError as problem:
+        # A regular expression that is too large, or not one to the validator.
+        words = f"Values cannot be checked against this schema: {problem}."
+        return _failed("GS049", words, file=file, source=file)
+    return loaded
 
 
 def _from_python(

@@ -41,7 +41,7 @@ class DiskReader:
                 ``strerror`` says which in plain words.
         """
         try:
-            data = _read(self._base / path)
+            data = self._read(self._base / path)
         except ValueError:  # Not a name that a file can have.
             return None
         except OSError as problem:
@@ -49,6 +49,17 @@ class DiskReader:
                 return None
             raise
         return data.decode("utf-8", "surrogateescape")
+
+    def _read(self, file: Path) -> bytes:
+        # A deck that somebody else wrote may hold a link to a file of ours, under a
+        # name that makes it a snippet: then a model would read it.
+        if stat.S_ISLNK(file.lstat().st_mode):
+            real = Path(os.path.realpath(file))
+            homes = (os.path.realpath(self._base), os.path.realpath(file.parent))
+            if not any(real.is_relative_to(home) for home in homes):
+                words = "it is a link that leads out of the folder it is in"
+                raise OSError(errno.EACCES, words, str(file))
+        return _content(file)
 
     def is_folder(self, path: str, /) -> bool:
         """Whether there is a folder here."""
@@ -79,7 +90,7 @@ class DiskReader:
         )
 
 
-def _read(file: Path) -> bytes:
+def _content(file: Path) -> bytes:
     # Asked first, because opening a pipe waits for somebody to write.
     kind = file.stat().st_mode
     if stat.S_ISDIR(kind):

@@ -8,6 +8,7 @@ import json
 import os
 import posixpath
 import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -19,15 +20,16 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gambit_actors.cli.check import Options, check_paths, check_with
+from gambit_actors.cli.deck_folders import find_decks
 from gambit_actors.cli.main import main
-from gambit_actors.deck.loader import Loaded
+from gambit_actors.deck.loader import Loaded, LoadedDecks
 from gambit_actors.deck.model import Deck
 from gambit_actors.deck.reader import DeckReader
 from gambit_actors.schema.diagnostics import Diagnostic, Edit
 from gambit_actors.store.deck_files import DiskReader
 
 GAMBIT = Path(sys.executable).with_name("gambit")
-OUTSIDE = "it is outside the current folder and the given paths"
+OUTSIDE = "it is outside of what was to be checked"
 
 
 # What our loader minds: a word, how much, and what it would write instead.
@@ -40,8 +42,15 @@ MINDED = {
 }
 
 
-def load(reader: DeckReader, decks: Sequence[str]) -> Iterator[Loaded]:
+def load(reader: DeckReader, decks: Sequence[str]) -> LoadedDecks:
     """Load decks that mind a few words, and embed what a line with < names."""
+    loaded = list(load_each(reader, decks))
+    said = [finding for each in loaded for finding in each.diagnostics]
+    return LoadedDecks(tuple(each.deck for each in loaded), tuple(said))
+
+
+def load_each(reader: DeckReader, decks: Sequence[str]) -> Iterator[Loaded]:
+    """Load decks one by one."""
     for deck in decks:
         found: list[Diagnostic] = []
         files = [deck]
@@ -430,14 +439,13 @@ def test_files_outside_are_left_alone() -> None:
 
 def test_links_are_written_through_inside_only() -> None:
     """A link stays one; what it leads to is written if it is in the paths given."""
-    write({"PROMPT.md": "<in.md\n<out.md\n<d/x.md", "real.md": "colour"})
+    write({"PROMPT.md": "<in.md\n<d/x.md", "real.md": "colour"})
     write({"../lib/x.md": "colour"})
     Path("in.md").symlink_to("real.md")
-    Path("out.md").symlink_to("../lib/x.md")
     Path("d").symlink_to("../lib")
     result = check(fix=True)
     assert "Fixed 1 problem in 1 file." in result.stdout
-    assert "Not fixed: out.md, because it is a link to " in result.stdout
+    assert "Not fixed: d/x.md, because it is a link to " in result.stdout
     assert Path("in.md").is_symlink()
     assert Path("real.md").read_text() == "color"
     assert Path("../lib/x.md").read_text() == "colour"
@@ -669,3 +677,30 @@ def test_a_terminal_without_unicode_is_no_crash(encoding: str) -> None:
         )
     )
     assert document["diagnostics"][0]["file"] == "日/PROMPT.md"
+
+
+def test_a_fix_stays_in_the_given_path() -> None:
+    """Where a path is given, what lies beside it is not written."""
+    write({"a/PROMPT.md": "<../b/x.md", "b/x.md": "colour"})
+    assert OUTSIDE in check("a", fix=True).stdout
+    assert Path("b/x.md").read_text() == "colour"
+
+
+@pytest.mark.slow
+def test_folders_may_nest_deeply() -> None:
+    """Searching goes as deep as there are folders."""
+    here, depth = Path.cwd(), 1200
+    for _ in range(depth):
+        Path("d").mkdir()
+        os.chdir("d")
+    Path("PROMPT.md").write_text("Hi.")
+    os.chdir(here)
+    try:
+        decks, findings = find_decks(["."])
+    finally:
+        # What tidies up after tests goes as deep into the stack as folders nest.
+        shutil.move("d", "e0")
+        for level in range(depth - 1):
+            Path(f"e{level}", "d").rename(f"e{level + 1}")
+    assert findings == ()
+    assert decks == (Path(*["d"] * depth, "PROMPT.md").as_posix(),)

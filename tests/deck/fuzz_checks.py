@@ -105,7 +105,7 @@ def check_finding(files: Files, finding: Diagnostic) -> None:
     assert msgspec.json.encode(finding)  # Which half a surrogate pair would prevent.
     text = text_of(files, finding.file)
     assert text is not None, f"a finding in no file: {finding}"
-    lines = text.split("\n")
+    lines = text.split("\n" if "\n" in text else "\r")
     assert 1 <= finding.line <= len(lines), finding
     assert 1 <= finding.column <= len(lines[finding.line - 1]) + 1, finding
     edits = sorted(finding.edits, key=lambda edit: edit.start)

@@ -7,9 +7,9 @@ import pytest
 
 from gambit_actors.deck.builtin import DECK_SCHEME, DECKS, SNIPPET_SCHEME, SNIPPETS
 from gambit_actors.deck.findings import LEGACY
+from gambit_actors.deck.keys import TOP_LEVEL_KEYS
 from gambit_actors.deck.legacy import FRAGMENTS, LISTS, SCHEMAS
 from gambit_actors.deck.references import BUILTIN_TOOLS
-from gambit_actors.deck.tables import TOP_LEVEL_KEYS
 from gambit_actors.schema.builtin import BUILTIN_URIS
 from gambit_actors.schema.diagnostics import Diagnostic
 from tests.deck.diagnostics_page import (

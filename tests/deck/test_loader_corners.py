@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from gambit_actors.deck.loader import DeckCache, load_deck
-from gambit_actors.deck.reader import DescribedModule
+from gambit_actors.deck.loader import DeckCache, load_deck, load_decks
+from gambit_actors.deck.reader import DescribedModule, DescribedType
 from gambit_actors.errors import InvalidDeck
 from tests.deck.reading import Texts, deck_text, found, load
 
@@ -122,3 +122,78 @@ def test_an_overruled_action_is_not_needed() -> None:
         "/s.json": "{}",
     }
     assert load(files).deck is not None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("inner", ["![](a.md)", "![](a.py)", "![](gambit://respond)"])
+def test_images_that_multiply_are_counted_whatever_they_are(inner: str) -> None:
+    """Circles, code and old names count, so a few lines are not minutes of work."""
+    start = time.process_time()
+    loaded = load({"PROMPT.md": "![](a.md)" * 2_000, "a.md": inner * 2_000})
+    assert time.process_time() - start < 5
+    assert loaded.deck is None
+
+
+def test_decks_that_refer_to_each_other_are_read_once_for_all() -> None:
+    """However many decks of a circle are asked for, each file is read once."""
+    count = 200
+    files = {
+        f"{n}/PROMPT.md": deck_text(
+            f'[handlers.onError]\npath = "../{(n + 1) % count}/PROMPT.md"'
+        )
+        for n in range(count)
+    }
+    reader = Texts(files)
+    loaded = load_decks(reader, list(files))
+    assert loaded.diagnostics == ()
+    assert None not in loaded.decks
+    assert len(reader.asked) == count
+
+
+def test_each_deck_that_is_asked_for_is_judged_alone() -> None:
+    """A deck with an error leaves the others usable; what is missing is named."""
+    reader = Texts({"a/PROMPT.md": "A.", "b/PROMPT.md": deck_text("label = 1")})
+    decks, diagnostics = load_decks(reader, ["a", "b", "c"])
+    assert [deck and deck.path for deck in decks] == ["a/PROMPT.md", None, None]
+    assert [d.code for d in diagnostics] == ["GD001", "GD011"]
+
+
+@pytest.mark.parametrize("mark", ["\ufeff\ufeff", "\ufeff\u200b", "\u200b"])
+def test_unseen_marks_do_not_hide_the_frontmatter(mark: str) -> None:
+    """What editors put at the start of a file does not turn settings into prompt."""
+    deck = load(mark + deck_text('label = "A"')).usable()
+    assert (deck.label, deck.prompt) == ("A", "Be kind.")
+
+
+def test_old_line_ends_are_line_ends() -> None:
+    """A file whose lines end in carriage returns alone is read like any other."""
+    assert load(deck_text('label = "A"').replace("\n", "\r")).usable().label == "A"
+
+
+def test_a_nul_is_not_text() -> None:
+    """Text in another encoding, or no text at all, is not sent to a model."""
+    assert found(load("Hi\0there")) == [("GD005", 1, 3)]
+
+
+def test_a_backslash_in_a_folder_name_is_just_that() -> None:
+    """On systems where it may be part of a name, it does not change the folder."""
+    text = deck_text('[permissions]\nread = ["."]')
+    deck = load({"a\\..\\b/PROMPT.md": text}, "a\\..\\b/PROMPT.md").usable()
+    assert deck.permissions is not None
+    assert deck.permissions.read == ("/home/a\\..\\b",)
+
+
+def test_a_module_that_fails_is_tried_once() -> None:
+    """One loading asks for the same type once, however many refer to it."""
+    asked = []
+
+    class Slow(Texts):
+        def describe_type(self, path: str, name: str) -> DescribedType:
+            asked.append(name)
+            return super().describe_type(path, name)
+
+    entry = '[[tools]]\nname = "t{0}"\ninputSchema = "m.py:T"\n'
+    text = deck_text("".join(entry.format(n) for n in range(5)))
+    loaded = load_deck(Slow({"PROMPT.md": text, "m.py": ""}), "PROMPT.md")
+    assert [d.code for d in loaded.diagnostics] == ["GS046"] * 5
+    assert asked == ["T"]

@@ -4,7 +4,8 @@ import pytest
 
 from gambit_actors.deck.documents import document_from_text
 from gambit_actors.deck.findings import Findings
-from gambit_actors.deck.tables import TOP_LEVEL_KEYS, Table, did_you_mean
+from gambit_actors.deck.keys import TOP_LEVEL_KEYS
+from gambit_actors.deck.tables import Table, did_you_mean
 from tests.deck.reading import deck_text
 
 

@@ -181,3 +181,29 @@ def test_an_edited_sibling_of_a_type_is_seen_at_once(tmp_path: Path) -> None:
     assert kind_of_size("Size = ") == ["GS046"]
     assert kind_of_size("Size = range") == ["GS047"]
     assert kind_of_size("Size = bool") == "boolean"
+
+
+@pytest.mark.parametrize(
+    "target", ["/proc/self/environ", "/etc/hostname", "../../x.md"]
+)
+def test_a_link_to_a_file_elsewhere_is_not_read(tmp_path: Path, target: str) -> None:
+    """A file that is only a link out of the tree is refused, whatever it is called."""
+    deck = tmp_path / "decks" / "a"
+    deck.mkdir(parents=True)
+    (tmp_path / "x.md").write_text("secret")
+    (deck / "s.md").symlink_to(target)
+    with pytest.raises(OSError, match="leads out of the folder"):
+        DiskReader(tmp_path / "decks").read_text("a/s.md")
+
+
+def test_links_inside_and_linked_folders_are_read(tmp_path: Path) -> None:
+    """A link to a file in the same tree is followed, and so is a link to a folder."""
+    (tmp_path / "decks" / "a").mkdir(parents=True)
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared" / "s.md").write_text("S")
+    (tmp_path / "decks" / "r.md").write_text("R")
+    (tmp_path / "decks" / "a" / "r.md").symlink_to("../r.md")
+    (tmp_path / "decks" / "shared").symlink_to("../shared")
+    reader = DiskReader(tmp_path / "decks")
+    assert reader.read_text("a/r.md") == "R"
+    assert reader.read_text("shared/s.md") == "S"

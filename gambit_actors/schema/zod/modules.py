@@ -14,6 +14,7 @@ from gambit_actors.schema.zod.functions import declare, make_function
 from gambit_actors.schema.zod.model import BAD, Namespace, Value, ZodPath
 from gambit_actors.schema.zod.scopes import Binding, Scope
 from gambit_actors.schema.zod.session import (
+    MAX_BRACKETS,
     MAX_FILES,
     MAX_TEXT_CHARACTERS,
     Session,
@@ -40,6 +41,16 @@ _TYPES_ONLY = {
     "interface_declaration",
     "type_alias_declaration",
 }
+
+_BRACKETS = re.compile(r"[\[\](){}]")
+# A string with a name or another string right behind it, which no code has. Many of
+# them take the parser time that grows with their square.
+_STUCK = re.compile(
+    r"""//[^\n]*|/\*(?:.*?\*/|.*)
+    |(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')(?P<stuck>[\w"'`$])?""",
+    re.DOTALL | re.VERBOSE,
+)
+_MANY_STUCK = 200
 
 
 class Module:
@@ -68,13 +79,10 @@ class Modules:
     def load(self, file: str, text: str) -> Module | None:
         """Parse a file and note what it declares; None if it is not TypeScript."""
         self._characters += len(text)
-        if self._characters > MAX_TEXT_CHARACTERS:
+        refused = self._too_large(text)
+        if refused is not None:
             source = Source(file, "")
-            message = (
-                f"The text is longer than {MAX_TEXT_CHARACTERS:,} characters,"
-                " imports included; split or shorten it."
-            )
-            self._session.error("GS013", message, Spot(source, source.root))
+            self._session.error(*refused, Spot(source, source.root))
             return None
         source = Source(file, text)
         problems = source.syntax_errors()
@@ -88,6 +96,24 @@ class Modules:
         for statement in parts_of(source.root):
             self._take(module, statement)
         return module
+
+    def _too_large(self, text: str) -> tuple[str, str] | None:
+        """The code and the words for a text that is not even parsed."""
+        if self._characters > MAX_TEXT_CHARACTERS:
+            limit = f"{MAX_TEXT_CHARACTERS:,}"
+            words = f"The file and what it imports are longer than {limit} characters."
+            return "GS013", words
+        depth = deepest = 0
+        for bracket in _BRACKETS.finditer(text):
+            depth = max(0, depth + (1 if bracket[0] in "([{" else -1))
+            deepest = max(deepest, depth)
+        if deepest > MAX_BRACKETS:
+            words = f"Brackets are more than {MAX_BRACKETS} deep here; flatten it."
+            return "GS012", words
+        stuck = sum(match["stuck"] is not None for match in _STUCK.finditer(text))
+        if stuck > _MANY_STUCK:
+            return "GS001", "This is not valid TypeScript: names stand behind strings."
+        return None
 
     def find_export(self, module: Module, name: str, spot: Spot) -> Value:
         """The value a module exports under a name, as seen from a place."""

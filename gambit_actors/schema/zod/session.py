@@ -14,7 +14,11 @@ from tree_sitter import Node
 from gambit_actors.schema.diagnostics import Diagnostic, Severity
 from gambit_actors.schema.zod.syntax import Source
 
-MAX_TEXT_CHARACTERS = 1_000_000
+MAX_TEXT_CHARACTERS = 400_000
+"""Of a module and all that it imports."""
+MAX_BRACKETS = 500
+"""How deep brackets may be in each other in a text that is parsed at all. The parser's
+time grows with the square of that, most of all if they are never closed."""
 MAX_STEPS = 400_000
 MAX_DEPTH = 96
 """Nested expressions and helper calls; a schema nested this deep needs two each."""
