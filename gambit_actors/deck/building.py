@@ -9,7 +9,7 @@ from gambit_actors.deck.embedding import Embedder
 from gambit_actors.deck.findings import Findings
 from gambit_actors.deck.fragments import with_fragment
 from gambit_actors.deck.keys import TOP_LEVEL_KEYS
-from gambit_actors.deck.legacy import FRAGMENTS, LISTS, SCHEMAS
+from gambit_actors.deck.legacy import FRAGMENTS, LISTS, OLD_SCHEMAS, SCHEMAS
 from gambit_actors.deck.loading import Loading
 from gambit_actors.deck.model import (
     Action,
@@ -173,7 +173,7 @@ class DeckBuilder:
         self, key: str, top: Table, snippets: list[Table]
     ) -> LoadedSchema | None:
         schema = self._references.schema(top, key)
-        if schema is None and key in top:
+        if schema is None and (key in top or OLD_SCHEMAS[key] in top):
             return None  # It has an error; a fragment would only hide that.
         fragment_key = key.replace("Schema", "Fragment")
         old = next(old for old, new in FRAGMENTS.items() if new == fragment_key)

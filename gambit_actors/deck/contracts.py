@@ -6,6 +6,7 @@ said beside the reference. Wherever it is said twice, both must match deeply.
 
 from collections.abc import Iterator
 
+from gambit_actors.deck.legacy import OLD_SCHEMAS
 from gambit_actors.deck.loading import Loading
 from gambit_actors.deck.model import Module
 from gambit_actors.deck.tables import Table
@@ -34,12 +35,18 @@ def module_contract(
     declared = _declared(loading, table, path)
     if declared is None:
         return None
-    for key in inline.keys() & declared.keys():
+    for key in [key for key in KEYS if key in inline and key in declared]:
         compare(table, key, inline[key], declared[key], other=path)
-    resolved = declared | inline
+    return _resolved(table, path, declared | inline)
+
+
+def _resolved(
+    table: Table, path: str, resolved: dict[str, LoadedSchema]
+) -> Module | None:
     missing = [key for key in KEYS if key not in resolved]
     for key in missing:
-        if key not in table:  # If it is, what is wrong with it has been said.
+        # If it is there, by either name, what is wrong with it has been said.
+        if key not in table and OLD_SCHEMAS[key] not in table:
             verb = "takes" if key == "contextSchema" else "gives"
             message = f"What this action {verb} is not declared; add a {key}."
             hint = f"It can stand here, or in {path}." if path.endswith(".py") else None

@@ -2,7 +2,7 @@
 
 from gambit_actors.deck.tables import Table
 from gambit_actors.schema.forms import properties, required
-from gambit_actors.schema.keywords import Schema
+from gambit_actors.schema.keywords import Schema, resolve
 from gambit_actors.schema.schemas import LoadedSchema
 
 
@@ -15,11 +15,12 @@ def with_fragment(
     """
     if schema is None or schema.schema is None or fragment.schema is None:
         return fragment
-    problem = _problem(schema.schema, fragment.schema, key)
+    own, added = _opened(schema.schema), _opened(fragment.schema)
+    problem = _problem(own, added, key)
     if problem is not None:
         table.report("GD056", "error", problem, key=key)
         return schema
-    merged = _merged(schema.schema, fragment.schema)
+    merged = _merged(own, added)
     return LoadedSchema(schema=merged, source=schema.source)
 
 
@@ -27,12 +28,24 @@ def _problem(schema: Schema, fragment: Schema, key: str) -> str | None:
     for whose, each in (("the deck's schema", schema), ("it", fragment)):
         if each.get("type") != "object":
             return f"{key} can only add fields to an object, and {whose} is not one."
-    clashes = _definitions(schema).keys() & _definitions(fragment).keys()
-    same = all(_definitions(schema)[n] == _definitions(fragment)[n] for n in clashes)
-    if not same:
-        names = ", ".join(sorted(clashes))
+    own, added = _definitions(schema), _definitions(fragment)
+    clashes = [n for n in sorted(own.keys() & added.keys()) if own[n] != added[n]]
+    if clashes:
+        names = ", ".join(clashes)
         return f"The deck's schema and the snippet's both define {names}; rename one."
     return None
+
+
+def _opened(schema: Schema) -> Schema:
+    """A schema without a reference at its top, as a Python type has one."""
+    reference = schema.get("$ref")
+    if not isinstance(reference, str):
+        return schema
+    target = resolve(schema, reference)
+    if not isinstance(target, dict):
+        return schema
+    around = {key: part for key, part in schema.items() if key != "$ref"}
+    return around | target
 
 
 def _merged(schema: Schema, fragment: Schema) -> Schema:

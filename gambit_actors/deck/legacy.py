@@ -12,6 +12,9 @@ LISTS = {"actionDecks": "actions", "testDecks": "scenarios", "graderDecks": "gra
 SCHEMAS = {"inputSchema": "contextSchema", "outputSchema": "responseSchema"}
 """Schemas of a deck or an action."""
 
+OLD_SCHEMAS = {new: old for old, new in SCHEMAS.items()}
+"""The same, the other way round."""
+
 FRAGMENTS = {"inputSchema": "contextFragment", "outputSchema": "responseFragment"}
 """Schemas of a snippet."""
 

@@ -9,7 +9,7 @@ import msgspec
 from gambit_actors.deck.builtin import DECK_SCHEME, DECKS, closest_name
 from gambit_actors.deck.contracts import module_contract
 from gambit_actors.deck.findings import Findings
-from gambit_actors.deck.legacy import LISTS, SCHEMAS, modern_deck
+from gambit_actors.deck.legacy import LISTS, OLD_SCHEMAS, SCHEMAS, modern_deck
 from gambit_actors.deck.loading import Loading, Use
 from gambit_actors.deck.model import (
     Action,
@@ -38,7 +38,6 @@ _LONGEST_NAME = 64
 _RESERVED = "gambit_"
 _ENTRYPOINT = "PROMPT.md"
 _SLASHES = "Paths are written with forward slashes, on every system."
-_OLD_SCHEMA_KEYS = {new: old for old, new in SCHEMAS.items()}
 _ACTION_KEYS = (
     "contextSchema",
     "description",
@@ -193,7 +192,7 @@ class ReferenceReader:
 
     def schema(self, table: Table, key: str) -> LoadedSchema | None:
         """Load a schema of a deck or an action, by its key of today or of old."""
-        old = _OLD_SCHEMA_KEYS[key]
+        old = OLD_SCHEMAS[key]
         return self._loading.schema(table, current_key(table, key, old, "GD081"))
 
     def _narrowed(self, table: Table) -> Permissions | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from gambit_actors.deck.contracts import KEYS, compare
 from gambit_actors.deck.documents import Document
-from gambit_actors.deck.legacy import SCHEMAS
+from gambit_actors.deck.legacy import OLD_SCHEMAS
 from gambit_actors.deck.loading import Use
 from gambit_actors.deck.model import Deck, Role
 from gambit_actors.schema.diagnostics import Diagnostic, Severity
@@ -60,8 +60,8 @@ class _About:
 
     def declares(self, key: str) -> bool:
         """Whether the deck says something under a key, if only a mistake."""
-        old = next(old for old, new in SCHEMAS.items() if new == key)
-        return key in self._document.values or old in self._document.values
+        values = self._document.values
+        return key in values or OLD_SCHEMAS[key] in values
 
     def finding(
         self,

@@ -1,10 +1,13 @@
 """The process that looks at an author's Python module: import it, describe it, end.
 
 `python_modules` runs this as a program, says what it wants to know on stdin, and reads
-one answer from stdout. The author's code sees neither: before it is imported, stdin,
-stdout and stderr lead nowhere, and the answer leaves by a descriptor of our own.
+one answer from stdout. The author's code is handed neither: before it is imported,
+stdin, stdout and stderr lead nowhere, and the answer leaves by a descriptor of our own,
+after a token that came with the question. So a module that writes where it should not
+spoils its answer and does not change it. One that means to can: see `guarding`.
 
-Whatever the module does, the process ends in time, and with a reason in plain words.
+A module that loops, waits or raises is described by a reason in plain words. What this
+process cannot say any more, because it was ended, `python_modules` does.
 """
 
 import importlib.util
@@ -21,11 +24,12 @@ import msgspec
 
 from gambit_actors.deck.compute import ComputeDeck, SchemaSource
 from gambit_actors.errors import SchemaError
-from gambit_actors.openresponses.base import JSONValue
+from gambit_actors.schema.keywords import Schema
 from gambit_actors.schema.python_types import schema_from_type
 from gambit_actors.store.guarding import (
     TimeUp,
     allow_no_changes,
+    limit_memory,
     limit_time,
     stop_clock,
 )
@@ -33,6 +37,9 @@ from gambit_actors.store.guarding import (
 _MAX_REASON_CHARACTERS = 500
 _STDLIB = Path(os.__file__).parent
 _OURS = Path(__file__).parent.parent
+
+Told: TypeAlias = str | Schema | None
+"""A JSON Schema, or for a deck also a reference to one, or that it has none."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +64,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True, tag="found"):
         files: further files it was made from, relative to the folder of the module.
     """
 
-    schemas: tuple[JSONValue, ...]
+    schemas: tuple[Told, ...]
     files: tuple[str, ...]
 
 
@@ -79,16 +86,18 @@ Reply: TypeAlias = Found | NotFound | NoSchema
 def main() -> NoReturn:
     """Answer one request, and end whatever the module has left running."""
     channel = os.dup(sys.stdout.fileno())
-    request = msgspec.json.decode(sys.stdin.buffer.read(), type=Request)
+    token, _, question = sys.stdin.buffer.read().partition(b"\n")
+    request = msgspec.json.decode(question, type=Request)
     nowhere = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(nowhere, standard)
     try:
         allow_no_changes()
+        limit_memory()
         limit_time(request.time_limit)
         answer = _answer(request)
         with open(channel, "wb") as out:  # noqa: PTH123  (a descriptor, not a path)
-            out.write(answer + b"\n")
+            out.write(token + answer + b"\n")
     finally:
         os._exit(0)  # Threads and exit handlers of the module are not waited for.
 
@@ -120,6 +129,14 @@ def import_file(file: Path) -> ModuleType:
     return module
 
 
+def plain(words: str) -> str:
+    """One line of text that can be sent, not too long, to be put in a sentence."""
+    line = " ".join(words.encode("utf-8", "replace").decode().split())
+    if len(line) > _MAX_REASON_CHARACTERS:
+        line = line[:_MAX_REASON_CHARACTERS] + "…"
+    return line.rstrip(".: ")
+
+
 class _Trial:
     """Runs a block in which the author's code may raise anything, and keeps it."""
 
@@ -143,23 +160,23 @@ def _answer(request: Request) -> bytes:
     if trial.problem is not None:
         reason = _reason(trial.problem, file.parent, request.time_limit)
         words = f"{file.name} cannot be imported: {reason}"
-        answer = msgspec.json.encode(NotFound(reason=_plain(words)))
+        answer = msgspec.json.encode(NotFound(reason=plain(words)))
     return answer
 
 
 def _described(file: Path, name: str | None) -> Reply:
     before = set(sys.modules)
     module = import_file(file)
-    schemas: tuple[JSONValue, ...]
+    schemas: tuple[Told, ...]
     try:
         if name is None:
             schemas = _deck_schemas(module, file.name)
         else:
             schemas = (schema_from_type(_type_in(module, name, file.name)),)
     except LookupError as problem:
-        return NotFound(reason=_plain(str(problem.args[0])))
+        return NotFound(reason=plain(str(problem.args[0])))
     except SchemaError as problem:
-        return NoSchema(reason=_plain(str(problem)))
+        return NoSchema(reason=plain(str(problem)))
     loaded = [sys.modules[key] for key in sys.modules.keys() - before]
     files = (_near(getattr(other, "__file__", None), file.parent) for other in loaded)
     near = {path for path in files if path is not None and path != file.name}
@@ -174,7 +191,7 @@ def _type_in(module: ModuleType, name: str, file: str) -> object:
         raise LookupError(msg) from problem
 
 
-def _deck_schemas(module: ModuleType, file: str) -> tuple[JSONValue, JSONValue]:
+def _deck_schemas(module: ModuleType, file: str) -> tuple[Told, Told]:
     deck = getattr(module, "deck", None)
     if isinstance(deck, ComputeDeck):
         return (
@@ -187,12 +204,11 @@ def _deck_schemas(module: ModuleType, file: str) -> tuple[JSONValue, JSONValue]:
     raise LookupError(msg)
 
 
-def _schema(key: str, source: SchemaSource, file: str) -> JSONValue:
+def _schema(key: str, source: SchemaSource, file: str) -> Told:
     try:
-        if isinstance(source, dict):
-            msgspec.json.encode(source)
-        elif source is not None and not isinstance(source, str):
+        if source is not None and not isinstance(source, str | dict):
             return schema_from_type(source)
+        msgspec.json.encode(source)
     except SchemaError as problem:
         msg = f"the {key} of {file} cannot be used: {problem}"
         raise LookupError(msg) from problem
@@ -246,14 +262,6 @@ def _place(problem: BaseException, folder: Path) -> str | None:
         if near is not None:
             return f"line {line} of {near}"
     return None
-
-
-def _plain(words: str) -> str:
-    """One line of text that can be sent, not too long, to be put in a sentence."""
-    line = " ".join(words.encode("utf-8", "replace").decode().split())
-    if len(line) > _MAX_REASON_CHARACTERS:
-        line = line[:_MAX_REASON_CHARACTERS] + "…"
-    return line.rstrip(".: ")
 
 
 if __name__ == "__main__":

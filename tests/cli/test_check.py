@@ -279,6 +279,7 @@ def test_a_path_that_is_no_deck_is_refused() -> None:
 # --- INTENT.md -------------------------------------------------------------------
 
 
+@pytest.mark.spec("DK-19")
 def test_a_missing_intent_is_noted() -> None:
     """It is a note without a source line, and never fails, however strict."""
     write({"a/PROMPT.md": "Hello", "b/PROMPT.md": ""})
@@ -294,6 +295,7 @@ def test_a_missing_intent_is_noted() -> None:
     )
 
 
+@pytest.mark.spec("DK-19")
 def test_an_intent_is_scaffolded() -> None:
     """An outline is written where there is none, and nothing is written over."""
     write({"a/PROMPT.md": "", "b/PROMPT.md": "", "c/PROMPT.md": ""})

@@ -41,7 +41,6 @@ class Runner:
         return ctx
 
 
-@pytest.mark.spec("DK-30")
 @pytest.mark.parametrize(
     "run",
     [
@@ -85,7 +84,6 @@ def async_yields() -> object:
     return names["async_yields"]
 
 
-@pytest.mark.spec("DK-30")
 @pytest.mark.parametrize(
     ("run", "reason"),
     [
@@ -111,7 +109,6 @@ def test_what_cannot_be_run_is_refused_in_a_sentence(
     assert reason in message
 
 
-@pytest.mark.spec("DK-30")
 @pytest.mark.parametrize(
     "schema", ["./order.zod.ts", {"type": "object"}, Runner, list[int], None]
 )

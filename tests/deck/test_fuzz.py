@@ -1,22 +1,26 @@
 """Spoilt decks: any file may hold anything, and loading ends, soon, with words.
 
 Every input is one file of a small tree of decks, spoilt, and the tree is loaded the
-way it always is. ``make test`` tries a few of the inputs, ``make soak`` more than ten
-thousand; a failure names its seed, and `spoilt` makes the same input of it again.
+way it always is, under either policy; mended, it is loaded again from the same cache.
+``make test`` tries a few of the inputs, ``make soak`` more than ten thousand; a
+failure names its seed, and `spoilt` makes the same input of it again.
 """
 
 import json
 import random
 import signal
 import time
-from typing import Any, NoReturn
+from functools import cache
+from typing import Any, NoReturn, get_args
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gambit_actors.deck.findings import LegacyPolicy
 from gambit_actors.deck.loader import DeckCache, Loaded
+from gambit_actors.deck.model import Deck
 from gambit_actors.deck.reader import DescribedModule
 from gambit_actors.schema.diagnostics import Diagnostic, Edit
 from tests.deck.fuzz_checks import (
@@ -25,6 +29,7 @@ from tests.deck.fuzz_checks import (
     check,
     check_finding,
     cpu_limit,
+    needed_decks,
     with_edits,
 )
 from tests.deck.mutations import KINDS, TOKENS, Kind, Mutator, kind_of, real_files
@@ -33,6 +38,7 @@ from tests.deck.reading import Texts, deck_text
 CPU_SECONDS = 2.0
 IS_SOAK = settings.get_current_profile_name() == "soak"
 INPUTS_OF_A_KIND = 3_400 if IS_SOAK else 400
+POLICIES: tuple[LegacyPolicy, ...] = get_args(LegacyPolicy)
 
 IMPORT = 'import { z } from "npm:zod";\n'
 TURN = "gambit://schemas/graders/contexts/turn.zod.ts"
@@ -115,6 +121,8 @@ TREE = {
     ),
     "lookup.py": "",
 }
+TREE_ROOT = "PROMPT.md"
+REAL_ROOT = "support/PROMPT.md"
 REAL_TREE = {**real_files("decks"), "support/actions/order_lookup/lookup.py": ""}
 ANYTHING = DescribedModule(context_schema={}, response_schema={"type": "object"})
 MODULES = {
@@ -129,8 +137,9 @@ class Spoilt(msgspec.Struct, frozen=True, kw_only=True):
     """A tree of decks with one file that may hold anything."""
 
     files: Files
-    root: str
+    root: str = TREE_ROOT
     file: str
+    legacy: LegacyPolicy
 
     @property
     def is_on_trial(self) -> bool:
@@ -142,33 +151,45 @@ def spoilt(kind: Kind, seed: int) -> Spoilt:
     """Make the input of a seed."""
     mutator = Mutator(seed, kind)
     chance = mutator.chance
-    is_real = chance.random() < 0.1
-    tree, root = (REAL_TREE, "support/PROMPT.md") if is_real else (TREE, "PROMPT.md")
+    root = REAL_ROOT if chance.random() < 0.1 else TREE_ROOT
+    tree = tree_of(root)
     file = chance.choice([file for file in tree if kind_of(file) == kind])
     text = mutator.mutated(tree[file])
     content = text if chance.random() < 0.99 else OSError("the disk is broken")
-    return Spoilt(files={**tree, file: content}, root=root, file=file)
+    legacy = chance.choice(POLICIES)
+    return Spoilt(files={**tree, file: content}, root=root, file=file, legacy=legacy)
+
+
+def tree_of(root: str) -> dict[str, str]:
+    """The tree with this root, before it is spoilt."""
+    return REAL_TREE if root == REAL_ROOT else TREE
 
 
 def try_out(given: Spoilt) -> float:
     """Load a tree and check all that must hold; how many seconds the loading took."""
-    loaded, taken = load_in_time(given.files, given.root)
+    kept = DeckCache()
+    loaded, taken = load_in_time(given, given.files, kept)
     check(given.files, loaded)
     if given.is_on_trial:
         assert loaded.deck is not None, "a broken trial must not break what it tries"
     changed = with_edits(given.files, loaded.diagnostics)
     if changed is not None:
-        again, _ = load_in_time(changed, given.root)
+        again, _ = load_in_time(given, changed, kept)
         check(changed, again)
+        check_same(again, load_in_time(given, changed)[0])
+    mended, _ = load_in_time(given, tree_of(given.root), kept)
+    check_same(mended, unspoilt(given.root, given.legacy))
     return taken
 
 
-def load_in_time(files: Files, root: str) -> tuple[Loaded, float]:
-    """Load a tree, and tell how many seconds that took."""
+def load_in_time(
+    given: Spoilt, files: Files, kept: DeckCache | None = None
+) -> tuple[Loaded, float]:
+    """Load a state of a tree, and tell how many seconds that took."""
     began = time.process_time()
     try:
         with cpu_limit(CPU_SECONDS):
-            loaded = load(files, root)
+            loaded = load(files, given.root, given.legacy, kept)
     except TookTooLong:
         pytest.fail(f"it takes more than {CPU_SECONDS:g} seconds")
     taken = time.process_time() - began
@@ -176,17 +197,41 @@ def load_in_time(files: Files, root: str) -> tuple[Loaded, float]:
     return loaded, taken
 
 
-def load(files: Files, root: str) -> Loaded:
-    """Load a tree with nothing remembered from others."""
-    return DeckCache().load(Texts(files, modules=MODULES), root)
+def load(
+    files: Files, root: str, legacy: LegacyPolicy, kept: DeckCache | None = None
+) -> Loaded:
+    """Load a tree with only that remembered which is in the cache given."""
+    reader = Texts(files, modules=MODULES)
+    return (kept or DeckCache()).load(reader, root, legacy=legacy)
 
 
-@pytest.mark.parametrize(
-    ("tree", "root"), [(TREE, "PROMPT.md"), (REAL_TREE, "support/PROMPT.md")]
-)
-def test_unspoilt_trees_are_good(tree: dict[str, str], root: str) -> None:
+# Every input is mended to one of four, so that to load them once is enough.
+@cache
+def unspoilt(root: str, legacy: LegacyPolicy) -> Loaded:
+    """What a tree comes to before it is spoilt."""
+    return load(tree_of(root), root, legacy)
+
+
+def check_same(kept: Loaded, fresh: Loaded) -> None:
+    """Check that a tree from a cache is what it would be without."""
+    assert kept == fresh, "a cache has kept what is not true any more"
+    if kept.deck is None or fresh.deck is None:
+        return
+    decks, others = needed_decks(kept.deck), needed_decks(fresh.deck)
+    assert decks == others, "a cache has kept a deck that is another now"
+    assert [trials_of(d) for d in decks] == [trials_of(d) for d in others]
+
+
+def trials_of(deck: Deck) -> list[bool]:
+    """Which scenarios and graders of a deck can be used."""
+    return [one.link.is_usable for one in (*deck.scenarios, *deck.graders)]
+
+
+@pytest.mark.parametrize("legacy", POLICIES)
+@pytest.mark.parametrize("root", [TREE_ROOT, REAL_ROOT])
+def test_unspoilt_trees_are_good(root: str, legacy: LegacyPolicy) -> None:
     """What is spoilt below has no errors before, so the inputs say something."""
-    loaded = load(tree, root)
+    loaded = load(tree_of(root), root, legacy)
 
     assert [d for d in loaded.diagnostics if d.severity == "error"] == []
     assert loaded.deck is not None
@@ -291,15 +336,16 @@ def toml_from(value: object) -> str:
     st.sampled_from([file for file in TREE if kind_of(file) == "markdown"]),
     TABLES,
     BODIES,
+    st.sampled_from(POLICIES),
 )
 def test_any_frontmatter_gets_findings(
-    file: str, table: dict[str, object], body: str
+    file: str, table: dict[str, object], body: str, legacy: LegacyPolicy
 ) -> None:
     """Any known keys with any values, in any deck or snippet of a tree."""
     rows = [f"{key} = {toml_from(value)}" for key, value in table.items()]
     text = deck_text("\n".join(rows), body)
 
-    try_out(Spoilt(files={**TREE, file: text}, root="PROMPT.md", file=file))
+    try_out(Spoilt(files={**TREE, file: text}, file=file, legacy=legacy))
 
 
 KEYWORDS = [t.strip('"') for t in TOKENS["json"] if t[1:-1].isalpha()] + ["$ref", "$id"]
@@ -314,12 +360,18 @@ SCHEMAS: st.SearchStrategy[Any] = st.recursive(
 
 
 @pytest.mark.slow
-@given(st.sampled_from([file for file in TREE if kind_of(file) == "json"]), SCHEMAS)
-def test_any_json_gets_findings(file: str, schema: object) -> None:
+@given(
+    st.sampled_from([file for file in TREE if kind_of(file) == "json"]),
+    SCHEMAS,
+    st.sampled_from(POLICIES),
+)
+def test_any_json_gets_findings(
+    file: str, schema: object, legacy: LegacyPolicy
+) -> None:
     """Any keywords of JSON Schema with any values, wherever a tree has a schema."""
     text = json.dumps(schema)
 
-    try_out(Spoilt(files={**TREE, file: text}, root="PROMPT.md", file=file))
+    try_out(Spoilt(files={**TREE, file: text}, file=file, legacy=legacy))
 
 
 @pytest.mark.slow
@@ -327,13 +379,14 @@ def test_any_json_gets_findings(file: str, schema: object) -> None:
     st.sampled_from([file for file in TREE if kind_of(file) == "zod"]),
     st.lists(st.sampled_from(TOKENS["zod"]) | st.text(max_size=3), max_size=20),
     st.integers(0, 2**32),
+    st.sampled_from(POLICIES),
 )
 def test_any_tokens_in_a_zod_module_get_findings(
-    file: str, tokens: list[str], seed: int
+    file: str, tokens: list[str], seed: int, legacy: LegacyPolicy
 ) -> None:
     """Tokens in any order, at any place of a module that was good."""
     good = TREE[file]
     at = random.Random(seed).randrange(len(good) + 1)  # noqa: S311  # not a secret
     text = good[:at] + "".join(tokens) + good[at:]
 
-    try_out(Spoilt(files={**TREE, file: text}, root="PROMPT.md", file=file))
+    try_out(Spoilt(files={**TREE, file: text}, file=file, legacy=legacy))

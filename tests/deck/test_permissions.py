@@ -117,6 +117,7 @@ def test_each_kind_is_narrowed_by_a_reference() -> None:
 # --- layers ----------------------------------------------------------------------
 
 
+@pytest.mark.spec("DK-34")
 @pytest.mark.slow
 @given(st.lists(sets, min_size=4, max_size=4))
 def test_order_of_layers_does_not_matter(layers: list[Permissions]) -> None:
@@ -152,6 +153,7 @@ def test_root_is_within_every_layer(
         assert check(root.effective) == all(check(layer) for layer in present)
 
 
+@pytest.mark.spec("DK-34")
 @pytest.mark.slow
 @given(sets, maybe_sets, maybe_sets, maybe_sets)
 def test_a_further_layer_never_widens(
@@ -197,6 +199,7 @@ def test_root_without_declaration_shows_why() -> None:
     ]
 
 
+@pytest.mark.spec("DK-34")
 def test_layers_are_told_in_order() -> None:
     """A resolution lists the layers that were there, each with what it left."""
     declaration = Permissions(read=("/w",), net=True)

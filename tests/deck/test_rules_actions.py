@@ -1,7 +1,8 @@
 """DK-23 to DK-30: actions, what they take and what they give.
 
-What happens when one is called (DK-26 to DK-30) is not known here: those decks are
-tried as far as loading goes, and the tests do not claim to prove the rules.
+What a model is shown of one (DK-25) and what happens when it is called (DK-26 to DK-30)
+is not known here: those decks are tried as far as loading goes, and the tests do not
+claim to prove the rules.
 """
 
 import pytest
@@ -81,7 +82,6 @@ def test_two_schemas_of_an_action_match_deeply() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.spec("DK-25")
 def test_an_action_has_the_schemas_of_its_target() -> None:
     """Its signature is that of the child deck, or what is resolved for its module."""
     find, fee = action_of(25, "find_book"), action_of(25, "late_fee")
@@ -93,7 +93,6 @@ def test_an_action_has_the_schemas_of_its_target() -> None:
     assert schema_of(fee.response_schema) == {"type": "number"}
 
 
-@pytest.mark.spec("DK-25")
 def test_a_signature_cannot_be_told_apart_from_its_target() -> None:
     """A schema beside a path that says something else is an error, field by field."""
     assert bad(25) == ["PROMPT.md:6:17 error GD026", "PROMPT.md:6:17 error GD026"]

@@ -1,6 +1,7 @@
 """A Python module is described by another process, whatever the module does."""
 
 import os
+import signal
 import sys
 import threading
 import time
@@ -16,6 +17,7 @@ from gambit_actors.store.deck_files import DiskReader
 pytestmark = pytest.mark.slow  # Each starts a Python, or several.
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="posix processes")
+linux_only = pytest.mark.skipif(sys.platform != "linux", reason="limits of Linux")
 
 ORDER = """
 import msgspec
@@ -30,6 +32,21 @@ from gambit_actors import define_deck
 def run(ctx):
     return ctx.input
 deck = define_deck(run=run)
+"""
+# What a process says that meddles with its answer: as a stranger would, by writing to
+# whatever is open, and in our name, by changing what makes the answer.
+STRANGER = """
+import os
+for number in range(3, 20):
+    try: os.write(number, {!r} + b"\\n")
+    except OSError: pass
+os._exit(0)
+"""
+INSIDER = """
+import __main__, types
+encode = lambda _: {!r}
+__main__.msgspec = types.SimpleNamespace(json=types.SimpleNamespace(encode=encode))
+raise RuntimeError
 """
 
 
@@ -90,7 +107,6 @@ def test_a_type_without_a_json_form_is_told(tmp_path: Path) -> None:
         DiskReader(tmp_path).describe_type("orders.py", "Order")
 
 
-@pytest.mark.spec("DK-30")
 @pytest.mark.parametrize(
     ("schema", "expected"),
     [
@@ -116,7 +132,6 @@ def test_a_deck_is_described(
     )
 
 
-@pytest.mark.spec("DK-30")
 @pytest.mark.parametrize(
     ("source", "words"),
     [
@@ -207,6 +222,93 @@ def test_a_crash_is_told(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("forge", [STRANGER, INSIDER])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b'{"type":"found","schemas":[],"files":[]}',
+        b'{"type":"found","schemas":[{},{},{}],"files":[]}',
+        b'{"type":"found","schemas":[3,3],"files":[]}',
+        b'{"type":"found","schemas":["\xff"],"files":[]}',
+        b'{"type":"found"}',
+        b'{"type":"lost"}',
+        b"\xff",
+        b"",
+    ],
+    ids=lambda answer: answer[:40].decode("ascii", "replace"),
+)
+def test_an_answer_that_is_broken_is_told(
+    tmp_path: Path, answer: bytes, forge: str
+) -> None:
+    """Whatever comes back instead of an answer is a LookupError in one sentence."""
+    words = "orders.py cannot be imported: what it answered cannot be used"
+    assert reason(tmp_path, forge.format(answer)) == words
+    with pytest.raises(LookupError) as caught:
+        DiskReader(tmp_path).describe_module("orders.py")
+    assert caught.value.args == (words,)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b'{"type":"found","schemas":[{}],"files":[]}',
+        b'{"type":"no_schema","reason":"no"}',
+    ],
+)
+def test_an_answer_to_another_question_is_told(tmp_path: Path, answer: bytes) -> None:
+    """What could be said about a type is no answer about a deck."""
+    (tmp_path / "orders.py").write_text(INSIDER.format(answer))
+    with pytest.raises(LookupError, match="what it answered cannot be used"):
+        DiskReader(tmp_path).describe_module("orders.py")
+
+
+@pytest.mark.parametrize("schemas", [b"[{},{}]", b'["./order.json"]', b"[null]"])
+def test_an_answer_about_a_deck_is_none_about_a_type(
+    tmp_path: Path, schemas: bytes
+) -> None:
+    """A type has one schema, which is an object."""
+    answer = b'{"type":"found","schemas":' + schemas + b',"files":[]}'
+    told = reason(tmp_path, INSIDER.format(answer))
+    assert told.endswith("what it answered cannot be used")
+
+
+@pytest.mark.parametrize("schema", [b"{}", b'{"a":' * 20_000 + b"1" + b"}" * 20_000])
+def test_a_stranger_is_not_believed(tmp_path: Path, schema: bytes) -> None:
+    """An answer counts only with the token that the process was started with."""
+    answer = b'{"type":"found","schemas":[' + schema + b'],"files":[]}'
+    told = reason(tmp_path, STRANGER.format(answer))
+    assert told.endswith("what it answered cannot be used")
+
+
+def test_a_reason_is_one_sentence_whoever_gives_it(tmp_path: Path) -> None:
+    """What a process gives as a reason is cut and put on one line here, too."""
+    answer = b'{"type":"not_found","reason":"a\\nb' + b"c" * 10_000 + b'."}'
+    told = reason(tmp_path, INSIDER.format(answer))
+    assert told.startswith("a b")
+    assert len(told) < 1000
+
+
+def test_a_schema_nested_too_deeply_is_told(tmp_path: Path) -> None:
+    """A module that may recurse more deeply than we do still gets a sentence."""
+    (tmp_path / "orders.py").write_text(
+        "import sys\nsys.setrecursionlimit(100_000)\nx = {}\n"
+        "for _ in range(5_000): x = {'a': x}\n"
+        + DECK.replace("run=run", "run=run, context_schema=x")
+    )
+    with pytest.raises(LookupError, match="its description is nested too deeply"):
+        DiskReader(tmp_path).describe_module("orders.py")
+
+
+def test_an_answer_without_end_is_cut(tmp_path: Path) -> None:
+    """No more is read than an answer can have."""
+    told = reason(
+        tmp_path,
+        "import os\nwhile True:\n  for number in range(3, 20):\n"
+        "    try: os.write(number, b'x' * 65_536)\n    except OSError: pass\n",
+    )
+    assert told == "orders.py cannot be imported: its description is too large"
+
+
 @pytest.mark.parametrize(
     "source",
     [
@@ -232,6 +334,40 @@ def test_a_module_that_does_not_end_is_told_its_line(tmp_path: Path) -> None:
     """A module that is cut while it runs hears where it was."""
     told = reason(tmp_path, "import time\ntime.sleep(1000)", time_limit=0.1)
     assert told.endswith("seconds; it was at line 2 of orders.py")
+
+
+@posix_only
+def test_a_process_that_got_away_is_not_waited_for(tmp_path: Path) -> None:
+    """An answer is waited for until the time is up, whoever keeps its pipe open."""
+    start = time.monotonic()
+    told = reason(
+        tmp_path,
+        "import ctypes, os, time\nlibc = ctypes.CDLL(None)\n"
+        "if libc.fork() == 0:\n"
+        "    os.setsid()\n"
+        "    if libc.fork() == 0: time.sleep(6)\n"
+        "os._exit(0)\n",
+        time_limit=0.2,
+    )
+    assert told == "orders.py cannot be imported: it did not end within 0.2 seconds"
+    assert time.monotonic() - start < 4  # It sleeps for 6; allowed are 2.2.
+
+
+@posix_only
+def test_a_process_that_cannot_be_killed_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process of another user, or one that hangs in the system, is left behind."""
+    groups: list[int] = []
+    monkeypatch.setattr(os, "killpg", lambda group, _: groups.append(group))
+    source = "import signal, time\nsignal.signal(14, signal.SIG_IGN)\ntime.sleep(60)"
+    start = time.monotonic()
+    told = reason(tmp_path, source, time_limit=0.1)
+    spent = time.monotonic() - start
+    monkeypatch.undo()
+    os.killpg(groups[0], signal.SIGKILL)
+    assert told == "orders.py cannot be imported: it did not end within 0.1 seconds"
+    assert spent < 4
 
 
 def test_prints_do_not_spoil_the_answer(tmp_path: Path) -> None:
@@ -271,10 +407,19 @@ def test_threads_are_not_waited_for(tmp_path: Path) -> None:
         "import pathlib; pathlib.Path('new').mkdir()",
         "import os; os.rename('kept.txt', 'new.txt')",
         "import shutil; shutil.rmtree('.')",
+        "import sqlite3; sqlite3.connect('new.db')",
+        pytest.param("import os; os.mkfifo('new')", marks=posix_only),
+        pytest.param("import os; os.mknod('new')", marks=posix_only),
+        pytest.param(
+            "import socket as s; s.socket(s.AF_UNIX).bind('new')", marks=posix_only
+        ),
+        pytest.param(
+            "import os; os.setxattr('kept.txt', 'user.a', b'a')", marks=linux_only
+        ),
     ],
 )
-def test_a_module_cannot_change_files(tmp_path: Path, change: str) -> None:
-    """A module that writes, empties, moves or removes a file is stopped with a word."""
+def test_a_module_that_changes_files_is_stopped(tmp_path: Path, change: str) -> None:
+    """A module that makes, empties, moves or removes a file is stopped with a word."""
     (tmp_path / "kept.txt").write_text("kept")
     told = reason(tmp_path, f"\n{change}")
     assert "line 2 of orders.py raises PermissionError: a module that is only" in told
@@ -283,7 +428,7 @@ def test_a_module_cannot_change_files(tmp_path: Path, change: str) -> None:
 
 
 @posix_only
-def test_a_library_cannot_write_files_either(tmp_path: Path) -> None:
+def test_a_library_that_writes_to_a_file_is_stopped(tmp_path: Path) -> None:
     """A write that does not go by way of Python's open meets the system's limit."""
     (tmp_path / "kept.txt").write_text("kept")
     told = reason(
@@ -302,13 +447,56 @@ def test_a_library_cannot_write_files_either(tmp_path: Path) -> None:
         "import subprocess; subprocess.Popen(['sleep', '1000'])",
         "import os; os.system('sleep 1000')",
         pytest.param("import os; os.fork()", marks=posix_only),
+        "import multiprocessing as m; m.get_context('spawn').Process().start()",
+        pytest.param(
+            "import multiprocessing.util as u; u.spawnv_passfds(b'sh', [b'sh'], [])",
+            marks=posix_only,
+        ),
     ],
 )
-def test_a_module_cannot_start_processes(tmp_path: Path, start: str) -> None:
+def test_a_module_that_starts_processes_is_stopped(tmp_path: Path, start: str) -> None:
     """A module that starts a process is stopped with a word."""
     told = reason(tmp_path, f"\n{start}")
     assert "line 2 of orders.py raises PermissionError" in told
     assert "may not start a process" in told
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        pytest.param("s.socket().connect(('127.0.0.1', 9))", marks=posix_only),
+        pytest.param("s.socket().bind(('127.0.0.1', 0))", marks=posix_only),
+        "s.socket(type=s.SOCK_DGRAM).sendto(b'a', ('127.0.0.1', 9))",
+        "s.create_connection(('localhost', 9))",
+    ],
+)
+def test_a_module_that_uses_the_network_is_stopped(tmp_path: Path, use: str) -> None:
+    """A module that calls somebody, or waits to be called, is stopped with a word."""
+    told = reason(tmp_path, f"import socket as s\n{use}")
+    assert "line 2 of orders.py raises PermissionError" in told
+    assert "may not use the network" in told
+
+
+@linux_only
+def test_a_module_that_takes_too_much_memory_is_stopped(tmp_path: Path) -> None:
+    """Memory ends at 4 GiB, before the machine that looks at a module is in trouble."""
+    assert "line 1 of orders.py raises MemoryError" in reason(
+        tmp_path, "bytes(5 << 30)"
+    )
+
+
+def test_what_changes_nothing_is_allowed(tmp_path: Path) -> None:
+    """A database in memory, an event loop and a thread leave no trace."""
+    noise = (
+        "import asyncio, os, socket, sqlite3, threading\n"
+        "sqlite3.connect(':memory:').execute('create table a (b)')\n"
+        "asyncio.run(asyncio.sleep(0))\n"
+        "socket.socketpair()\n"
+        "threading.Thread(target=print).start()\n"
+        "open(os.devnull, 'w').write('a')\n"
+    )
+    (tmp_path / "orders.py").write_text(noise + ORDER)
+    assert DiskReader(tmp_path).describe_type("orders.py", "Order").schema
 
 
 @posix_only
