@@ -4,14 +4,18 @@
 
     GambitError
     ├── DeckError             the author of a deck wrote something that cannot be
+    │   ├── ActionFailed      the code of an action said, or showed, that it failed
     │   ├── InvalidDeck       a deck has errors, which it lists
     │   └── SchemaError       a schema is not one that values can be checked against
     ├── RequestError          the caller asked for something that cannot be
-    │   └── BadRequest        a request document has the wrong form
+    │   ├── BadRequest        a request document has the wrong form
+    │   └── BadScript         a script for a model is not one
     ├── ProviderError         the other side of the wire broke a promise
     │   ├── BadResponse       a response document has the wrong form
     │   ├── EventTooLarge     one streamed event is larger than we agreed to hold
+    │   ├── ScriptExhausted   a scripted model has no reply for what it was asked
     │   └── StreamTruncated   a stream ended before it said how it went
+    ├── RunFailed             a run came to no result, and says why
     ├── WireError             a JSON document has the wrong form; what BadRequest
     │                         and BadResponse have in common
     └── GambitBug             our own code, or a plugin's, was used wrongly
@@ -25,8 +29,10 @@ from collections.abc import Sequence
 from typing import Protocol
 
 __all__ = [
+    "ActionFailed",
     "BadRequest",
     "BadResponse",
+    "BadScript",
     "DeckError",
     "EventTooLarge",
     "GambitBug",
@@ -34,7 +40,9 @@ __all__ = [
     "InvalidDeck",
     "ProviderError",
     "RequestError",
+    "RunFailed",
     "SchemaError",
+    "ScriptExhausted",
     "StreamTruncated",
     "WireError",
     "WriterMisuse",
@@ -62,6 +70,20 @@ class GambitError(Exception):
 
 class DeckError(GambitError):
     """The author of a deck wrote something that cannot be used."""
+
+
+class ActionFailed(DeckError):
+    """The code of an action said that it failed, or raised something.
+
+    Attributes:
+        code: for a program to tell failures apart.
+        details: whatever the code had to add; JSON.
+    """
+
+    def __init__(self, message: str, *, code: str, details: object = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.details = details
 
 
 class InvalidDeck(DeckError):
@@ -105,6 +127,20 @@ class ProviderError(GambitError):
     """The remote side answered with something that cannot be used."""
 
 
+class RunFailed(GambitError):
+    """A run came to no result.
+
+    Attributes:
+        code: why, for a program.
+        result: what it came to all the same: its items, and what it spent.
+    """
+
+    def __init__(self, code: str, message: str, result: object) -> None:
+        super().__init__(message)
+        self.code = code
+        self.result = result
+
+
 class GambitBug(GambitError):
     """A part of this library, or a plugin of it, broke the library's own rules."""
 
@@ -131,6 +167,20 @@ class BadResponse(WireError, ProviderError):
     """A response document has the wrong form."""
 
 
+class BadScript(RequestError):
+    """A script for a model that is not there cannot be used.
+
+    Attributes:
+        problem: what is wrong, without the line.
+        line: where in the text, from 1; None for a script that has none.
+    """
+
+    def __init__(self, problem: str, *, line: int | None = None) -> None:
+        super().__init__(problem if line is None else f"line {line}: {problem}")
+        self.problem = problem
+        self.line = line
+
+
 class EventTooLarge(ProviderError):
     """One server-sent event grew past the limit of the decoder that reads it."""
 
@@ -140,6 +190,29 @@ class EventTooLarge(ProviderError):
             "raise max_event_bytes if that is expected"
         )
         self.limit_bytes = limit_bytes
+
+
+class ScriptExhausted(ProviderError):
+    """A scripted model has no reply, or none left, for what it was asked.
+
+    Attributes:
+        deck: the path of the deck that asked.
+        turn: its turn.
+        pass_number: which call of the model that was in the turn.
+        last_message: what the model was told last, cut short.
+    """
+
+    def __init__(
+        self, deck: str, *, turn: int, pass_number: int, last_message: str
+    ) -> None:
+        super().__init__(
+            f"the script has no reply left for {deck} in turn {turn}, "
+            f"pass {pass_number}; the last message was {last_message!r}"
+        )
+        self.deck = deck
+        self.turn = turn
+        self.pass_number = pass_number
+        self.last_message = last_message
 
 
 class StreamTruncated(ProviderError):

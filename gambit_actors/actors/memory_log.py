@@ -1,0 +1,45 @@
+"""Logs that are kept in memory, for as long as somebody holds on to them."""
+
+from collections.abc import Sequence
+
+import trio
+
+from gambit_actors.run.entries import Entry, RunStarted
+
+
+class MemoryLog:
+    """The entries of one run, in a list."""
+
+    def __init__(self, run: RunStarted) -> None:
+        self.run = run
+        self.entries: list[Entry] = [run]
+
+    async def append(self, entries: Sequence[Entry], /) -> None:
+        """Add entries, all of them or, when cancelled, none."""
+        await trio.lowlevel.checkpoint()
+        self.entries.extend(entries)
+
+    async def aclose(self) -> None:
+        """Do nothing: there is nothing to let go of."""
+        await trio.lowlevel.checkpoint()
+
+
+class MemoryStore:
+    """Makes logs and forgets them, unless it is told to keep them.
+
+    Args:
+        keep: whether `logs` has every log that was made. A service that runs for
+            weeks must not.
+    """
+
+    def __init__(self, *, keep: bool = False) -> None:
+        self.logs: dict[str, MemoryLog] = {}
+        self._keep = keep
+
+    async def open_log(self, run: RunStarted, /) -> MemoryLog:
+        """Make the log of a new run."""
+        await trio.lowlevel.checkpoint()
+        log = MemoryLog(run)
+        if self._keep:
+            self.logs[run.run_id] = log
+        return log

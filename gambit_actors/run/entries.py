@@ -1,0 +1,113 @@
+"""The entries of a run's log: everything that has to be known to go on with it.
+
+Entries are written before what they tell is shown to anybody. They only ever grow:
+new fields have defaults, fields never change their type, and kinds are never reused.
+"""
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from gambit_actors.openresponses.base import JSONValue
+from gambit_actors.openresponses.items import Item
+from gambit_actors.openresponses.responses import Usage
+
+ItemSource: TypeAlias = Literal["deck", "user", "model", "tool", "handler", "runtime"]
+"""Who an item is from. The deck's are its prompt and its context."""
+
+RunStatus: TypeAlias = Literal["completed", "failed", "cancelled"]
+
+
+class _Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What all entries have in common."""
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Why something did not work, for a person and for a program."""
+
+    code: str
+    message: str
+    details: JSONValue = None
+
+
+class RunStarted(_Entry, tag="run.started", frozen=True, kw_only=True):
+    """A run began: which deck, and for whom."""
+
+    run_id: str
+    deck: str
+    parent_run_id: str | None = None
+    parent_call_id: str | None = None
+    depth: int = 0
+
+
+class TurnStarted(_Entry, tag="turn.started", frozen=True, kw_only=True):
+    """The deck is asked for something: limits count from here."""
+
+
+class ItemAdded(_Entry, tag="item", frozen=True, kw_only=True):
+    """The conversation is one item longer."""
+
+    item: Item
+    source: ItemSource
+
+
+class ModelAnswered(_Entry, tag="model.answered", frozen=True, kw_only=True):
+    """A model call ended; the items it gave come after this."""
+
+    model: str
+    status: str
+    response_id: str = ""
+    reason: str | None = None
+    usage: Usage | None = None
+
+
+class CallStarted(_Entry, tag="call.started", frozen=True, kw_only=True):
+    """A call is about to have effects. Its output, if there is one, comes later."""
+
+    call_id: str
+    name: str
+    kind: Literal["action", "tool", "builtin"]
+    attempt: int = 1
+
+
+class CallEnded(_Entry, tag="call.ended", frozen=True, kw_only=True):
+    """A call has its output. It joins the conversation when its whole turn has them."""
+
+    call_id: str
+    output: str
+
+
+class TurnEnded(_Entry, tag="turn.ended", frozen=True, kw_only=True):
+    """The deck has answered, or failed to.
+
+    Attributes:
+        result: the answer, checked and filled in.
+        text: the answer as words, where it has any.
+        envelope: what a responding deck said besides: status, message, code, meta.
+        is_end: whether the deck asked for the whole conversation to stop.
+    """
+
+    status: RunStatus
+    result: JSONValue = None
+    text: str = ""
+    envelope: dict[str, JSONValue] = {}
+    is_end: bool = False
+    failure: Failure | None = None
+
+
+class RunEnded(_Entry, tag="run.ended", frozen=True, kw_only=True):
+    """Nothing more will come."""
+
+    status: RunStatus
+
+
+Entry: TypeAlias = (
+    RunStarted
+    | TurnStarted
+    | ItemAdded
+    | ModelAnswered
+    | CallStarted
+    | CallEnded
+    | TurnEnded
+    | RunEnded
+)

@@ -1,0 +1,102 @@
+"""What a call gives back to the model: one JSON object, whoever answered it.
+
+::
+
+    {runId, actionCallId, parentActionCallId?, source: {deckPath, actionName},
+     payload?, status?, message?, code?, meta?}
+
+A plain value is the payload. An object that looks like an envelope is taken for one:
+its status, message, code and meta are kept, and its payload is the payload.
+"""
+
+import msgspec
+
+from gambit_actors.openresponses.base import JSONValue
+
+_encode = msgspec.json.Encoder().encode
+_FIELDS: dict[str, type | tuple[type, ...]] = {
+    "status": (int, float),
+    "message": str,
+    "code": str,
+    "meta": dict,
+}
+
+
+class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The result of a call, with what is said about it.
+
+    Attributes:
+        status: a number as in HTTP; 400 and above means that it did not work.
+    """
+
+    payload: JSONValue = msgspec.UNSET
+    status: float | None = None
+    message: str | None = None
+    code: str | None = None
+    meta: dict[str, JSONValue] | None = None
+
+    @property
+    def is_error(self) -> bool:
+        """Whether it says that something did not work."""
+        return self.status is not None and self.status >= _FIRST_ERROR
+
+
+_FIRST_ERROR = 400
+
+
+class CallSource(msgspec.Struct, frozen=True, kw_only=True):
+    """Which call an envelope answers; this is shown to the model."""
+
+    run_id: str
+    call_id: str
+    parent_call_id: str | None
+    deck_path: str
+    name: str
+
+
+def envelope_from(value: JSONValue) -> Envelope:
+    """Make an envelope of what a deck, a module or a tool returned.
+
+    An object without a ``payload`` that has a well-typed status, message, code or meta
+    is itself the payload, and those are lifted out of it as well.
+    """
+    if not isinstance(value, dict):
+        return Envelope(payload=value)
+    lifted = {
+        key: value[key]
+        for key, kind in _FIELDS.items()
+        if isinstance(value.get(key), kind) and not isinstance(value[key], bool)
+    }
+    return Envelope(payload=value.get("payload", value), **lifted)
+
+
+def refusal(
+    status: int, code: str, message: str, *, payload: JSONValue = msgspec.UNSET
+) -> Envelope:
+    """Say why a call was not carried out, in words for the model."""
+    return Envelope(status=status, code=code, message=message, payload=payload)
+
+
+def output_text(envelope: Envelope, source: CallSource) -> str:
+    """Write an envelope as the output of a call."""
+    fields: dict[str, JSONValue] = {
+        "runId": source.run_id,
+        "actionCallId": source.call_id,
+        "source": {"deckPath": source.deck_path, "actionName": source.name},
+    }
+    if source.parent_call_id is not None:
+        fields["parentActionCallId"] = source.parent_call_id
+    said = {
+        "status": envelope.status,
+        "payload": envelope.payload,
+        "message": envelope.message,
+        "code": envelope.code,
+        "meta": envelope.meta,
+    }
+    absent = (None, msgspec.UNSET)
+    fields |= {
+        key: value
+        for key, value in said.items()
+        if value is not msgspec.UNSET and (key == "payload" or value not in absent)
+    }
+    return _encode(fields).decode()

@@ -1,0 +1,69 @@
+"""What a run needs from outside: a model, and a place to keep its log.
+
+These are the shapes that actors ask for. Who fills them is decided where a runtime is
+put together.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import msgspec
+
+from gambit_actors.openresponses.events import Event
+from gambit_actors.openresponses.requests import CreateResponse
+from gambit_actors.openresponses.responses import Response
+from gambit_actors.run.entries import Entry, RunStarted
+
+
+class ModelContext(msgspec.Struct, frozen=True, kw_only=True):
+    """For whom a model is asked.
+
+    Attributes:
+        deck: the path of the deck, as it is shown.
+        turn: which turn of the run it is, counted from 1.
+        pass_number: which model call of that turn, counted from 1.
+        run_id: the run; a provider may keep a cursor by it.
+    """
+
+    run_id: str
+    deck: str
+    turn: int
+    pass_number: int
+
+
+class ModelProvider(Protocol):
+    """Something that answers requests."""
+
+    async def responses(
+        self,
+        request: CreateResponse,
+        context: ModelContext,
+        on_event: Callable[[Event], None],
+        /,
+    ) -> Response:
+        """Answer a request.
+
+        Every event of the stream is handed to ``on_event`` as it comes, which returns
+        at once. One that cannot stream hands over none. The response is whole either
+        way; it may have failed or be incomplete, and says so in its status.
+
+        Raises:
+            ProviderError: there is no answer that could be told from a failure.
+        """
+
+
+class ItemLog(Protocol):
+    """Where the entries of one run are kept."""
+
+    async def append(self, entries: Sequence[Entry], /) -> None:
+        """Add entries; when this returns they will not be lost."""
+
+    async def aclose(self) -> None:
+        """Let go of it."""
+
+
+class LogStore(Protocol):
+    """Where logs are made."""
+
+    async def open_log(self, run: RunStarted, /) -> ItemLog:
+        """Make the log of a new run, whose first entry is the one given."""

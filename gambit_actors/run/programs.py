@@ -1,0 +1,199 @@
+"""A deck as a model sees it: what it is told, what it may call, how it is asked.
+
+A `Program` depends on the deck and on what the deck may do, not on any run, so it is
+made once and shared by all of them.
+"""
+
+import re
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from gambit_actors.deck.model import Action, Deck, ModelParams, Tool
+from gambit_actors.deck.permissions import Permissions
+from gambit_actors.errors import RequestError
+from gambit_actors.openresponses.base import NO_EXTRA, Extra, JSONValue
+from gambit_actors.openresponses.items import Message, system_message
+from gambit_actors.openresponses.requests import (
+    CreateResponse,
+    JsonSchemaFormat,
+    ReasoningConfig,
+    TextConfig,
+)
+from gambit_actors.openresponses.tools import FunctionTool
+from gambit_actors.run.builtins import BuiltinTool, builtin_tools
+from gambit_actors.run.synthetic import (
+    END,
+    END_TOOL,
+    RESPOND,
+    moved,
+    respond_tool,
+)
+from gambit_actors.schema.forms import Unfolder
+from gambit_actors.schema.keywords import Schema
+from gambit_actors.schema.validation import Validator
+
+_ANY_OBJECT: Schema = {"type": "object", "additionalProperties": True}
+_NOT_A_NAME = re.compile(r"[^a-z0-9_]+")
+_LONGEST_NAME = 64
+_LEAST_TOKENS = 16  # The wire allows no less.
+
+
+class RuntimeTool(msgspec.Struct, frozen=True, kw_only=True):
+    """An external tool that the program around a run adds to every deck of it."""
+
+    name: str
+    description: str | None = None
+    parameters: dict[str, JSONValue] | None = None
+
+
+Offer: TypeAlias = Action | Tool | RuntimeTool | BuiltinTool | Literal["respond", "end"]
+"""What a name that the model may call stands for."""
+
+
+class Program(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """What never changes between the runs of a deck.
+
+    Attributes:
+        name: the deck's path as it may be shown: relative to where its tree starts.
+        opening: the prompt as an item; None if it is empty.
+        offers: what the model may call, by name.
+        template: the request without its input and model.
+        answers_in_text: whether the answer is a string, and not JSON.
+    """
+
+    deck: Deck
+    name: str
+    permissions: Permissions
+    opening: Message | None
+    offers: dict[str, Offer]
+    template: CreateResponse
+    answers_in_text: bool
+    input_validators: dict[str, Validator]
+
+
+def program_from_deck(
+    deck: Deck,
+    *,
+    name: str,
+    permissions: Permissions,
+    runtime_tools: tuple[RuntimeTool, ...] = (),
+) -> Program:
+    """Work out what a model is told and offered.
+
+    A deck's own names win over those that the runtime adds.
+    """
+    offers: dict[str, Offer] = {}
+    tools: list[FunctionTool] = []
+    for builtin in builtin_tools(permissions):
+        offers[builtin.name] = builtin
+        tools.append(builtin.tool)
+    if deck.allow_end:
+        offers[END] = "end"
+        tools.append(END_TOOL)
+    response = deck.response_schema.schema if deck.response_schema else None
+    if deck.respond:
+        offers[RESPOND] = "respond"
+        tools.append(respond_tool(response))
+    callables: list[Action | Tool | RuntimeTool] = [*deck.actions, *deck.tools]
+    reserved = [t.name for t in runtime_tools if t.name.startswith("gambit_")]
+    if reserved:
+        msg = f"{reserved[0]} cannot be added: names with gambit_ are the runtime's own"
+        raise RequestError(msg)
+    for offer in (*callables, *runtime_tools):
+        if offer.name not in offers:
+            offers[offer.name] = offer
+            tools.append(_function_tool(offer))
+    is_text = response is None or _is_string(response)
+    shape = None if is_text or deck.respond else _text_config(deck, response or {})
+    return Program(
+        deck=deck,
+        name=name,
+        permissions=permissions,
+        opening=system_message(deck.prompt) if deck.prompt else None,
+        offers=offers,
+        template=_template(deck.model_params, tuple(tools), shape),
+        answers_in_text=is_text,
+        input_validators={
+            tool.name: tool.input_schema.validator
+            for tool in deck.tools
+            if tool.input_schema is not None
+        },
+    )
+
+
+def _function_tool(offer: Action | Tool | RuntimeTool) -> FunctionTool:
+    match offer:
+        case Action():
+            parameters = _as_parameters(offer.context_schema.schema)
+        case Tool(input_schema=schema):
+            parameters = _as_parameters(schema.schema if schema else None)
+        case RuntimeTool(parameters=given):
+            parameters = given if given is not None else _ANY_OBJECT
+    return FunctionTool(
+        name=offer.name, description=offer.description or None, parameters=parameters
+    )
+
+
+def _as_parameters(schema: Schema | None) -> Schema:
+    """What a model is shown: parameters are always an object."""
+    if schema is None:
+        return _ANY_OBJECT
+    if Unfolder(schema).form(schema).types == ("object",):
+        return schema
+    if not is_wrapped(schema):
+        return (schema or _ANY_OBJECT) | {"type": "object"}
+    # A model can only give objects. What is not one goes under a name of its own.
+    return {
+        "type": "object",
+        "properties": {WRAPPED: moved(schema, f"/properties/{WRAPPED}")},
+        "required": [WRAPPED],
+        "additionalProperties": False,
+    }
+
+
+WRAPPED = "input"
+"""Where a model puts arguments that are not an object."""
+
+
+def is_wrapped(schema: Schema | None) -> bool:
+    """Whether a schema takes no objects, which are all that a model can give."""
+    types = Unfolder(schema).form(schema).types if schema else ()
+    return bool(types) and "object" not in types
+
+
+def _is_string(schema: Schema) -> bool:
+    return Unfolder(schema).form(schema).types == ("string",)
+
+
+def _text_config(deck: Deck, schema: Schema) -> TextConfig:
+    stem = deck.label or deck.path.removesuffix("PROMPT.md").rstrip("/")
+    stem = stem.rpartition("/")[2]
+    name = _NOT_A_NAME.sub("_", stem.lower()).strip("_")[:_LONGEST_NAME]
+    # Not strict: that would forbid optional fields, which schemas may well have.
+    shape = JsonSchemaFormat(name=name or "answer", schema=schema, strict=False)
+    return TextConfig(format=shape)
+
+
+def _template(
+    params: ModelParams, tools: tuple[FunctionTool, ...], text: TextConfig | None
+) -> CreateResponse:
+    reasoning = None
+    if params.reasoning is not None:
+        reasoning = ReasoningConfig(
+            effort=params.reasoning.effort, summary=params.reasoning.summary
+        )
+    most = params.max_tokens
+    return CreateResponse(
+        tools=tools or None,
+        text=text,
+        reasoning=reasoning,
+        temperature=params.temperature,
+        top_p=params.top_p,
+        frequency_penalty=params.frequency_penalty,
+        presence_penalty=params.presence_penalty,
+        max_output_tokens=None if most is None else max(most, _LEAST_TOKENS),
+        stream=True,
+        store=False,
+        extra=Extra(params.additional) if params.additional else NO_EXTRA,
+    )
