@@ -31,9 +31,9 @@ endif
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
 
-demo: $(VENV)/.run ## check the decks here, play a stream; no key, network only to install
-	@$(VENV)/bin/gambit check decks
+demo: $(VENV)/.run ## run a tree of decks, check those here; no key, network only to install
 	@$(VENV)/bin/gambit demo
+	@$(VENV)/bin/gambit check decks
 
 test: $(VENV)/.dev ## run the tests (PYTEST_ARGS="-k name" to choose)
 	@$(PY) -m pytest $(PYTEST_ARGS)

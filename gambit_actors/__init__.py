@@ -1,20 +1,43 @@
-"""Run prompt-folder agents (decks) as Trio actors, Open Responses on both sides."""
+"""Run prompt-folder agents (decks) as Trio actors, Open Responses on both sides.
+
+What most programs need is here, and imported when it is first asked for.
+"""
 
 from typing import TYPE_CHECKING
 
-__all__ = ["DeckCache", "DiskReader", "define_deck", "load_deck"]
+__all__ = [
+    "DeckCache",
+    "DiskReader",
+    "RunOptions",
+    "RunResult",
+    "ScriptedProvider",
+    "define_deck",
+    "load_deck",
+    "open_runtime",
+    "run_sync",
+]
 
 if TYPE_CHECKING:
+    from gambit_actors.actors.runtime import RunOptions, open_runtime
+    from gambit_actors.actors.sessions import RunResult
     from gambit_actors.deck.compute import define_deck
     from gambit_actors.deck.loader import DeckCache, load_deck
+    from gambit_actors.deck.model import Deck
+    from gambit_actors.openresponses.base import JSONValue
+    from gambit_actors.providers.scripted import ScriptedProvider
+    from gambit_actors.run.ports import ModelProvider
     from gambit_actors.store.deck_files import DiskReader
 else:
     # Hidden from type checkers, who would take any name for one that exists.
     _HOMES = {
         "DeckCache": "gambit_actors.deck.loader",
         "DiskReader": "gambit_actors.store.deck_files",
+        "RunOptions": "gambit_actors.actors.runtime",
+        "RunResult": "gambit_actors.actors.sessions",
+        "ScriptedProvider": "gambit_actors.providers.scripted",
         "define_deck": "gambit_actors.deck.compute",
         "load_deck": "gambit_actors.deck.loader",
+        "open_runtime": "gambit_actors.actors.runtime",
     }
 
     def __getattr__(name: str) -> object:
@@ -25,3 +48,43 @@ else:
         from importlib import import_module  # noqa: PLC0415
 
         return getattr(import_module(_HOMES[name]), name)
+
+
+def run_sync(
+    deck: "str | Deck",
+    *,
+    provider: "ModelProvider",
+    message: str | None = None,
+    context: "JSONValue" = None,
+    options: "RunOptions | None" = None,
+) -> "RunResult":
+    """Run a deck for one answer, in a script that has no event loop of its own.
+
+    Args:
+        deck: where it is on disk, or a deck that was loaded.
+        provider: answers for models.
+        message: what the user says; None lets the deck speak first.
+        context: what the deck is given to know; None for nothing.
+        options: what is different from other runs.
+
+    Raises:
+        InvalidDeck: the deck has mistakes.
+        RequestError: the context does not fit the deck, or somebody has to speak first.
+        RunFailed: there is no answer.
+    """
+    # Late, as all of this module: whoever imports us may want none of it.
+    import msgspec  # noqa: PLC0415
+    import trio  # noqa: PLC0415
+
+    from gambit_actors.actors.runtime import open_runtime  # noqa: PLC0415
+    from gambit_actors.store.deck_files import DiskReader  # noqa: PLC0415
+
+    given = msgspec.UNSET if context is None else context
+
+    async def run() -> "RunResult":
+        async with open_runtime(provider, reader=DiskReader()) as runtime:
+            return await runtime.run(
+                deck, message=message, context=given, options=options
+            )
+
+    return trio.run(run)

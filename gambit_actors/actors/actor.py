@@ -13,19 +13,23 @@ or by a cancel, still owes its log an ending: every call gets an output, and the
 an end.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 import trio
 
 from gambit_actors.actors.carrying_out import CallRunner
+from gambit_actors.actors.children import Asker
+from gambit_actors.actors.handlers import IdleWatch
 from gambit_actors.actors.telling import Teller
 from gambit_actors.actors.trees import Limits, Live, RunTree, narrowed, new_id
 from gambit_actors.errors import ProviderError
 from gambit_actors.openresponses.base import JSONValue
+from gambit_actors.openresponses.events import Event
 from gambit_actors.openresponses.items import (
     FunctionCall,
     FunctionCallOutput,
+    assistant_message,
     user_message,
 )
 from gambit_actors.openresponses.requests import CreateResponse
@@ -87,6 +91,8 @@ class DeckActor:
         self._limits = limits
         self._run = run
         self._log: ItemLog | None = None
+        self._idle: IdleWatch | None = None
+        self._has_finished = False
         self._teller = Teller(
             tracer=tree.tracer, run=run, deck=program.name, span=new_id("action")
         )
@@ -127,19 +133,24 @@ class DeckActor:
     async def _take(self, turn: Turn) -> TurnEnded:
         """Work on one turn within its time, and leave nothing open behind."""
         self._limits = narrowed(self._asked_limits, self._program.deck.guardrails)
+        self._has_finished = False
         self._teller.deck_start(self._program.deck.label)
         ended = _ended("cancelled", "cancelled", "the run was cancelled")
         try:
             with trio.CancelScope(deadline=self._limits.deadline) as scope:
-                ended = await self._work(turn)
+                ended = await self._work_watched(turn)
             if scope.cancelled_caught:
                 seconds = self._limits.timeout_seconds
                 message = f"the deck did not answer within {seconds:g} seconds"
                 ended = _ended("failed", "timeout", message)
-        finally:
-            # A turn that was cut still owes its log an ending, but not for long.
-            with trio.move_on_after(LAST_WORDS_SECONDS, shield=True):
-                await self._finish(ended)
+            await self._finish(ended)
+        except BaseException:
+            # A turn that was cut still owes its log an ending, but not for long. What
+            # was cancelled did not happen, so if there is none yet, it is written now.
+            if not self._has_finished:
+                with trio.move_on_after(LAST_WORDS_SECONDS, shield=True):
+                    await self._finish(ended)
+            raise
         return ended
 
     async def _work(self, turn: Turn) -> TurnEnded:
@@ -161,14 +172,38 @@ class DeckActor:
                     return ended
 
     async def _carry_out(self, calls: tuple[FunctionCall, ...]) -> None:
-        runner = CallRunner(
+        if self._idle is not None:
+            self._idle.pause()
+        await CallRunner(self._asker()).carry_out(calls, self.state, self._append)
+        if self._idle is not None:
+            self._idle.go_on()
+
+    def _asker(self) -> Asker:
+        return Asker(
             tree=self._tree,
             program=self._program,
             limits=self._limits,
             run=self._run,
             teller=self._teller,
         )
-        await runner.carry_out(calls, self.state, self._append)
+
+    async def _work_watched(self, turn: Turn) -> TurnEnded:
+        """Work on a turn, with an eye on how long nothing happens."""
+        handler = self._program.deck.handlers.on_idle
+        if handler is None:
+            return await self._work(turn)
+        self._idle = IdleWatch(handler, self._say_idle)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._idle.run, self._asker())
+            ended = await self._work(turn)
+            nursery.cancel_scope.cancel()
+        self._idle = None
+        return ended
+
+    async def _say_idle(self, words: str, elapsed_ms: int) -> None:
+        item = assistant_message(f"{words} (idle for {elapsed_ms}ms)")
+        await self._append([ItemAdded(item=item, source="handler")])
+        self._teller.handler_said("idle", words, elapsed_ms)
 
     def _opening(self, turn: Turn) -> list[Entry]:
         """What a turn begins with; the prompt and the context only the first time."""
@@ -227,7 +262,7 @@ class DeckActor:
         error: events.TraceError | None = None
         try:
             response = await self._tree.provider.responses(
-                request, context, self._teller.stream_of(model)
+                request, context, self._shower(model)
             )
         except ProviderError as problem:
             error = _told(problem)
@@ -241,6 +276,18 @@ class DeckActor:
                 error=error,
             )
         return response
+
+    def _shower(self, model: str) -> Callable[[Event], None]:
+        """What takes the pieces of an answer: they are told, and a sign of life."""
+        show, idle = self._teller.stream_of(model), self._idle
+        if idle is None:
+            return show
+
+        def touch_and_show(event: Event) -> None:
+            idle.touch()
+            show(event)
+
+        return touch_and_show
 
     async def _take_answer(self, model: str, response: Response) -> None:
         spent = self._tree.spent
@@ -266,6 +313,8 @@ class DeckActor:
             self.state.feed(entry)
         for entry in entries:
             self._teller.logged(entry)
+        if self._idle is not None and not _is_of_handler(entries):
+            self._idle.touch()
 
     def _end_turn(self, code: str, message: str) -> None:
         """End the turn at the next step; the end is logged with the rest."""
@@ -290,7 +339,12 @@ class DeckActor:
             entries.append(ItemAdded(item=item, source="runtime"))
         entries.append(ended)
         await self._append(entries)
+        self._has_finished = True
         self._teller.deck_end(ended)
+
+
+def _is_of_handler(entries: Sequence[Entry]) -> bool:
+    return all(isinstance(e, ItemAdded) and e.source == "handler" for e in entries)
 
 
 def _told(problem: ProviderError) -> events.TraceError:

@@ -8,15 +8,19 @@ a call fails, the model reads why; only what is wrong with us ends the run.
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
-import msgspec
 import trio
 
-from gambit_actors.actors.children import run_child, run_module
+from gambit_actors.actors.builtin_tools import use_builtin
+from gambit_actors.actors.children import Asker, run_child, run_module
+from gambit_actors.actors.handlers import after_error, while_busy
 from gambit_actors.actors.hook import ExternalCall
-from gambit_actors.actors.telling import Teller
-from gambit_actors.actors.trees import Limits, RunTree, new_id
+from gambit_actors.actors.trees import new_id
 from gambit_actors.deck.model import Link
-from gambit_actors.openresponses.items import FunctionCall, FunctionCallOutput
+from gambit_actors.openresponses.items import (
+    FunctionCall,
+    FunctionCallOutput,
+    assistant_message,
+)
 from gambit_actors.run.calls import (
     ActionCall,
     BuiltinCall,
@@ -31,10 +35,8 @@ from gambit_actors.run.entries import (
     CallStarted,
     Entry,
     ItemAdded,
-    RunStarted,
 )
-from gambit_actors.run.envelopes import CallSource, Envelope, output_text, refusal
-from gambit_actors.run.programs import Program
+from gambit_actors.run.envelopes import CallSource, Envelope, output_text
 from gambit_actors.run.states import RunState
 from gambit_actors.run.synthetic import completion_items
 from gambit_actors.trace.events import ToolKind
@@ -43,20 +45,19 @@ Append: TypeAlias = Callable[[Sequence[Entry]], Awaitable[None]]
 _Acting: TypeAlias = ActionCall | ToolCall | BuiltinCall
 
 
-class CallRunner(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """Carries out calls for one actor."""
+class CallRunner:
+    """Carries out the calls of one turn, for one actor."""
 
-    tree: RunTree
-    program: Program
-    limits: Limits
-    run: RunStarted
-    teller: Teller
+    def __init__(self, asker: Asker) -> None:
+        self._asker = asker
+        # What handlers said while a call was under way, by the call.
+        self._said: dict[str, list[str]] = {}
 
     async def carry_out(
         self, calls: Sequence[FunctionCall], state: RunState, append: Append
     ) -> None:
         """Carry out calls, and add their outputs to the conversation."""
-        plans = [plan_call(self.program, call) for call in calls]
+        plans = [plan_call(self._asker.program, call) for call in calls]
         acting = [
             plan
             for plan in plans
@@ -71,43 +72,74 @@ class CallRunner(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         await append(entries)
 
     async def _act(self, acting: Sequence[_Acting], append: Append) -> None:
+        if len(acting) == 1:  # There is nothing to run it beside.
+            await self._one(acting[0], append)
+            return
         async with trio.open_nursery() as nursery:
             for plan in acting:
                 nursery.start_soon(self._one, plan, append)
 
     async def _one(self, plan: _Acting, append: Append) -> None:
-        call, kind = plan.call, _kind(plan)
-        self.tree.spent.calls += 1
-        self.teller.call_start(call, kind)
+        call, kind, teller = plan.call, _kind(plan), self._asker.teller
+        self._asker.tree.spent.calls += 1
+        teller.call_start(call, kind)
         output: str | None = None
         try:
-            envelope = await self._envelope(plan)
+            envelope = await self._with_handlers(plan)
             output = output_text(envelope, self._source(call))
             await append([CallEnded(call_id=call.call_id, output=output)])
         finally:
-            self.teller.call_end(call, kind, output=output)
+            teller.call_end(call, kind, output=output)
+
+    async def _with_handlers(self, plan: _Acting) -> Envelope:
+        """Carry out a call, with what the deck wants done meanwhile and afterwards."""
+        handlers = self._asker.program.deck.handlers
+        if handlers.on_busy is not None and isinstance(plan, ActionCall):
+            async with trio.open_nursery() as nursery:
+                say = self._say_busy(plan)
+                nursery.start_soon(while_busy, self._asker, handlers.on_busy, plan, say)
+                envelope = await self._envelope(plan)
+                nursery.cancel_scope.cancel()
+        else:
+            envelope = await self._envelope(plan)
+        if envelope.is_error and handlers.on_error is not None and _broke(envelope):
+            return await after_error(self._asker, handlers.on_error, plan, envelope)
+        return envelope
+
+    def _say_busy(self, plan: ActionCall) -> Callable[[str, int], Awaitable[None]]:
+        async def say(words: str, elapsed_ms: int) -> None:
+            await trio.lowlevel.checkpoint()
+            said = self._said.setdefault(plan.call.call_id, [])
+            said.append(f"{words} (elapsed {elapsed_ms}ms)")
+            self._asker.teller.handler_said("busy", words, elapsed_ms)
+
+        return say
 
     async def _envelope(self, plan: _Acting) -> Envelope:
-        match plan:
-            case ToolCall(call=call, name=name, arguments=arguments):
-                return await self.tree.hook.ask(
-                    ExternalCall(
-                        name=name,
-                        args=arguments,
-                        run_id=self.run.run_id,
-                        action_call_id=call.call_id,
-                        parent_action_call_id=self.teller.span,
-                        deck_path=self.program.name,
-                    )
-                )
-            case ActionCall(action=action) if isinstance(action.target, Link):
-                return await run_child(self, plan, action.target)
-            case ActionCall():
-                return await run_module(self, plan)
-            case BuiltinCall(tool=tool):
-                message = f"{tool.name} cannot be used in this release"
-        await trio.lowlevel.checkpoint()
-        return refusal(501, "unsupported", message)
+        if isinstance(plan, ToolCall):
+            return await self._ask_hook(plan)
+        if isinstance(plan, BuiltinCall):
+            program = self._asker.program
+            file = self._asker.tree.real_path(program.deck.path)
+            folder = file.rpartition("/")[0]
+            return await use_builtin(plan, program.permissions, folder=folder)
+        target = plan.action.target
+        if isinstance(target, Link):
+            return await run_child(self._asker, plan, target.deck)
+        return await run_module(self._asker, plan, target)
+
+    async def _ask_hook(self, plan: ToolCall) -> Envelope:
+        asker = self._asker
+        return await asker.tree.hook.ask(
+            ExternalCall(
+                name=plan.name,
+                args=plan.arguments,
+                run_id=asker.run.run_id,
+                action_call_id=plan.call.call_id,
+                parent_action_call_id=asker.teller.span,
+                deck_path=asker.program.name,
+            )
+        )
 
     def _output(self, plan: PlannedCall, state: RunState) -> list[Entry]:
         """The output of a call as an item, and what is said about an action besides."""
@@ -124,16 +156,27 @@ class CallRunner(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         if isinstance(plan, ActionCall):
             items = completion_items(new_id("event"), text)
             entries += [ItemAdded(item=item, source="tool") for item in items]
+        for words in self._said.get(call.call_id, []):
+            said = assistant_message(words)
+            entries.append(ItemAdded(item=said, source="handler"))
         return entries
 
     def _source(self, call: FunctionCall) -> CallSource:
         return CallSource(
-            run_id=self.run.run_id,
+            run_id=self._asker.run.run_id,
             call_id=call.call_id,
-            parent_call_id=self.teller.span,
-            deck_path=self.program.name,
+            parent_call_id=self._asker.teller.span,
+            deck_path=self._asker.program.name,
             name=call.name,
         )
+
+
+# What a model did wrong is for the model to read, and not for a handler.
+_MODELS_FAULT = 500
+
+
+def _broke(envelope: Envelope) -> bool:
+    return envelope.status is not None and envelope.status >= _MODELS_FAULT
 
 
 _ACTING = (ActionCall, ToolCall, BuiltinCall)

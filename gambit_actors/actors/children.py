@@ -4,80 +4,111 @@ A child lives in the nursery of the call that asked for it, talks to it over a c
 and cannot outlive it. Whatever goes wrong in it is an envelope to its parent.
 """
 
-from typing import TYPE_CHECKING
-
 import msgspec
 import trio
 
 from gambit_actors.actors.compute import ComputeContext, run_compute
-from gambit_actors.actors.trees import new_id
-from gambit_actors.deck.model import Link, Module
+from gambit_actors.actors.telling import Teller
+from gambit_actors.actors.trees import Limits, RunTree, new_id
+from gambit_actors.deck.model import Deck, Module
+from gambit_actors.deck.permissions import Permissions
 from gambit_actors.errors import ActionFailed, DeckError
 from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.run.calls import ActionCall, problem_words
-from gambit_actors.run.entries import RunStarted, TurnEnded
+from gambit_actors.run.entries import Failure, RunStarted, TurnEnded
 from gambit_actors.run.envelopes import Envelope, envelope_from, refusal
+from gambit_actors.run.programs import Program
+from gambit_actors.schema.schemas import joined
 
-if TYPE_CHECKING:
-    from gambit_actors.actors.carrying_out import CallRunner
+
+class Asker(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """An actor, as those below it know it."""
+
+    tree: RunTree
+    program: Program
+    limits: Limits
+    run: RunStarted
+    teller: Teller
 
 
-async def run_child(runner: "CallRunner", plan: ActionCall, link: Link) -> Envelope:
-    """Run a deck as a child, and give what it came to."""
-    # Late, because an actor carries out calls and a call may be an actor.
+async def run_deck(
+    asker: Asker,
+    deck: Deck,
+    context: JSONValue,
+    *,
+    message: str | None = None,
+    call_id: str | None = None,
+    permissions: Permissions | None = None,
+) -> TurnEnded:
+    """Run a deck as a child, for one answer.
+
+    Args:
+        asker: whose child it is.
+        deck: what to run.
+        context: what it is given.
+        message: what it is told as if by a user.
+        call_id: the call it answers; None if no model asked for it.
+        permissions: what narrows those that the asker leaves it.
+    """
+    # Late, because an actor runs its children and a child is an actor.
     from gambit_actors.actors.actor import DeckActor, Turn  # noqa: PLC0415
 
-    depth = runner.run.depth + 1
-    if depth >= runner.limits.max_depth:
+    depth = asker.run.depth + 1
+    if depth >= asker.limits.max_depth:
         await trio.lowlevel.checkpoint()
-        message = f"decks may be {runner.limits.max_depth} deep, and this is one more"
-        return refusal(508, "max_depth", message)
-    program = runner.tree.child_program(
-        runner.program, link.deck, plan.action.permissions
-    )
+        words = f"decks may be {asker.limits.max_depth} deep, and this is one more"
+        return TurnEnded(
+            status="failed", failure=Failure(code="max_depth", message=words)
+        )
+    program = asker.tree.child_program(asker.program, deck, permissions)
     run = RunStarted(
         run_id=new_id("run"),
         deck=program.name,
-        parent_run_id=runner.run.run_id,
-        parent_call_id=plan.call.call_id,
+        parent_run_id=asker.run.run_id,
+        parent_call_id=call_id or asker.teller.span,
         depth=depth,
     )
-    actor = DeckActor(runner.tree, program, runner.limits, run)
+    actor = DeckActor(asker.tree, program, asker.limits, run)
     mailbox, inbox = trio.open_memory_channel[Turn](1)
     answer, answers = trio.open_memory_channel[TurnEnded](1)
     with answer, answers:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(actor.run, inbox)
             with mailbox:
-                mailbox.send_nowait(Turn(context=plan.input, answer=answer))
-        return envelope_from_turn(answers.receive_nowait())
+                turn = Turn(context=context, message=message, answer=answer)
+                mailbox.send_nowait(turn)
+        return answers.receive_nowait()
 
 
-def envelope_from_turn(ended: TurnEnded) -> Envelope:
-    """What a parent is told of a child's turn."""
+async def run_child(asker: Asker, plan: ActionCall, deck: Deck) -> Envelope:
+    """Run a deck as an action, and give what it came to."""
+    ended = await run_deck(
+        asker,
+        deck,
+        plan.input,
+        call_id=plan.call.call_id,
+        permissions=plan.action.permissions,
+    )
     failure = ended.failure
-    if failure is not None:
-        status = 504 if failure.code == "timeout" else 500
-        return refusal(status, failure.code, failure.message)
-    return Envelope(payload=ended.result, **ended.envelope)
+    if failure is None:
+        return Envelope(payload=ended.result, **ended.envelope)
+    statuses = {"timeout": 504, "max_depth": 508}
+    return refusal(statuses.get(failure.code, 500), failure.code, failure.message)
 
 
-async def run_module(runner: "CallRunner", plan: ActionCall) -> Envelope:
+async def run_module(asker: Asker, plan: ActionCall, module: Module) -> Envelope:
     """Run an author's code, and give what it returned."""
     await trio.lowlevel.checkpoint()
-    module = plan.action.target
-    assert isinstance(module, Module)  # noqa: S101  # `carrying_out` has looked
-    if plan.action.permissions is not None:
-        needed = plan.action.name not in runner.tree.unconfined
-        if needed:
-            message = (
-                f"{plan.action.name} declares permissions, and nothing here can keep it"
-                " to them"
-            )
-            return refusal(501, "cannot_confine", message)
+    action = plan.action
+    if action.permissions is not None and action.name not in asker.tree.unconfined:
+        message = (
+            f"{action.name} declares permissions, and nothing here can keep it to them"
+        )
+        return refusal(501, "cannot_confine", message)
     try:
-        deck = await trio.to_thread.run_sync(runner.tree.modules.load, module.path)
-        result = await run_compute(deck, _context(runner, plan))
+        file = asker.tree.real_path(module.path)
+        deck = await trio.to_thread.run_sync(asker.tree.modules.load, file)
+        result = await run_compute(deck, _context(asker, plan, module))
     except ActionFailed as problem:
         details = {"details": problem.details} if problem.details is not None else None
         return Envelope(
@@ -101,25 +132,27 @@ def _checked(module: Module, envelope: Envelope) -> Envelope:
     return refusal(500, "invalid_result", message)
 
 
-def _context(runner: "CallRunner", plan: ActionCall) -> ComputeContext:
+def _context(asker: Asker, plan: ActionCall, module: Module) -> ComputeContext:
     call_id = plan.call.call_id
 
     def log(fields: dict[str, JSONValue]) -> None:
-        runner.teller.log(call_id, fields)
+        asker.teller.log(call_id, fields)
 
     async def spawn(
         path: str, input: JSONValue, *, message: str | None = None
     ) -> JSONValue:
-        await trio.lowlevel.checkpoint()
-        del input, message
-        msg = f"{path} cannot be started from code in this release"
-        raise ActionFailed(msg, code="unsupported")
+        deck = await asker.tree.load(joined(module.path, path))
+        ended = await run_deck(asker, deck, input, message=message, call_id=call_id)
+        if ended.failure is not None:
+            words = f"{path} failed: {ended.failure.message}"
+            raise ActionFailed(words, code=ended.failure.code)
+        return ended.result
 
     return ComputeContext(
         input=plan.input,
-        run_id=runner.run.run_id,
+        run_id=asker.run.run_id,
         action_call_id=call_id,
-        depth=runner.run.depth + 1,
+        depth=asker.run.depth + 1,
         on_log=log,
         spawn=spawn,
     )

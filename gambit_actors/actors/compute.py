@@ -122,7 +122,11 @@ class Modules:
         Raises:
             DeckError: it cannot be imported, or has no such deck.
         """
-        text = Path(path).read_bytes()
+        try:
+            text = Path(path).read_bytes()
+        except OSError as problem:
+            msg = f"the module cannot be read: {problem.strerror}"
+            raise DeckError(msg) from problem
         known = self._known.get(path)
         if known is not None and known[0] == text:
             return known[1]

@@ -40,6 +40,7 @@ class _Asked(msgspec.Struct, eq=False):
     call: ExternalCall
     scope: trio.CancelScope
     done: trio.Event
+    is_started: bool = False
     envelope: Envelope | None = None
 
 
@@ -63,7 +64,8 @@ class ToolHook:
         self._limiter = trio.CapacityLimiter(max_calls)
         self._threads = trio.CapacityLimiter(max_calls)
         self._call_seconds = call_seconds
-        self._send, self._inbox = trio.open_memory_channel[_Asked](0)
+        # Without a limit of its own: there is one call at most for each who waits.
+        self._send, self._inbox = trio.open_memory_channel[_Asked](math.inf)
         self._is_async = on_tool is not None and _is_async(on_tool)
 
     async def run(self) -> None:
@@ -87,20 +89,26 @@ class ToolHook:
             await trio.lowlevel.checkpoint()
             return refusal(500, "missing_on_tool", message)
         asked = _Asked(call, trio.CancelScope(), trio.Event())
-        await self._send.send(asked)
+        self._send.send_nowait(asked)
         try:
             await asked.done.wait()
-        finally:
+        except trio.Cancelled:
             asked.scope.cancel()
-            # Without an end of its own: Trio waits for threads and cleanup anyway.
-            with trio.CancelScope(shield=True, deadline=math.inf):
-                await asked.done.wait()
+            if asked.is_started:
+                # Without an end of its own: Trio waits for threads and cleanup anyway.
+                with trio.CancelScope(shield=True, deadline=math.inf):
+                    await asked.done.wait()
+            raise
         if asked.envelope is None:
             message = f"{call.name} was cancelled"
             return refusal(499, "cancelled", message)
         return asked.envelope
 
     async def _answer(self, asked: _Asked) -> None:
+        if asked.scope.cancel_called:
+            await trio.lowlevel.checkpoint()
+            return  # Whoever asked has left, and nothing has begun.
+        asked.is_started = True
         try:
             with asked.scope:
                 async with self._limiter:
@@ -114,7 +122,6 @@ class ToolHook:
             asked.done.set()
 
     async def _asked(self, call: ExternalCall) -> Envelope:
-        await trio.lowlevel.checkpoint()
         assert self._on_tool is not None  # noqa: S101  # `ask` has looked
         try:
             if self._is_async:
@@ -125,7 +132,8 @@ class ToolHook:
                 )
         except Exception as problem:  # noqa: BLE001  # a named boundary: other people's code
             message = f"{call.name} raised {type(problem).__name__}: {problem}"
-            return refusal(500, "tool_handler_error", message)
+            # It may have raised before it ever waited.
+            return refusal(500, "tool_handler_error", message)  # noqa: ASYNC910
         return envelope_from(result)
 
 

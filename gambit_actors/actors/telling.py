@@ -5,6 +5,7 @@ event has its place in the tree.
 """
 
 from collections.abc import Callable
+from typing import Literal
 
 import msgspec
 
@@ -231,6 +232,23 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True, eq=False):
                     name=call.name,
                     path=call.name,
                     status=status,
+                )
+            )
+
+    def handler_said(
+        self, kind: Literal["busy", "idle", "error"], message: str, elapsed_ms: int
+    ) -> None:
+        """A handler had something to say to the user."""
+        if self.tracer.is_on:
+            self.tracer.emit(
+                events.HandlerSaid(
+                    run_id=self.run.run_id,
+                    time=self.tracer.stamp(),
+                    action_call_id=self.span,
+                    deck_path=self.deck,
+                    kind=kind,
+                    message=message,
+                    elapsed_ms=elapsed_ms,
                 )
             )
 

@@ -5,7 +5,7 @@ of what was spent, and the list of who is alive.
 """
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import msgspec
 import trio
@@ -68,6 +68,8 @@ class RunTree(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         programs: what decks come to, kept by deck and permissions for all runs.
         names: gives the path of a deck as it may be shown.
         live: the actors that are alive, in all runs of the runtime.
+        load: loads a deck that code asks for by its path.
+        real_path: gives the absolute path of a deck's file.
         unconfined: the actions whose code may run without the confinement that their
             permissions ask for, by name.
     """
@@ -81,6 +83,8 @@ class RunTree(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     names: Callable[[str], str]
     live: dict[str, Live]
     modules: Modules
+    load: Callable[[str], Awaitable[Deck]]
+    real_path: Callable[[str], str]
     default_models: tuple[str, ...] = ()
     runtime_tools: tuple[RuntimeTool, ...] = ()
     unconfined: frozenset[str] = frozenset()

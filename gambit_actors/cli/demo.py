@@ -1,9 +1,7 @@
-"""``gambit demo``: a recorded stream, decoded in front of your eyes."""
+"""``gambit demo FILE``: a recorded stream, decoded in front of your eyes."""
 
 import collections
-import time
 from collections.abc import Iterable, Iterator
-from importlib import resources
 
 import click
 from rich.console import Console
@@ -37,17 +35,11 @@ from gambit_actors.openresponses.parts import ReasoningText, SummaryText
 from gambit_actors.openresponses.responses import Response
 from gambit_actors.openresponses.sse import SSEDecoder
 
-_PAUSE_SECONDS = 0.02
 _NARROWEST = 20
 _STATUS_STYLES = {"completed": "green", "incomplete": "yellow", "failed": "red"}
 
 
-def shipped_stream() -> bytes:
-    """The recording that comes with the package."""
-    return resources.files("gambit_actors.cli").joinpath("demo.sse").read_bytes()
-
-
-def play(chunks: Iterable[bytes], *, is_paced: bool) -> None:
+def play(chunks: Iterable[bytes]) -> None:
     """Decode a stream, show it as it comes, then show what it built.
 
     Raises:
@@ -69,8 +61,6 @@ def play(chunks: Iterable[bytes], *, is_paced: bool) -> None:
         tally["unknown"] += isinstance(event, UnknownEvent)
         tally["malformed"] += isinstance(event, MalformedEvent)
         _show_event(flow, event)
-        if is_paced:
-            time.sleep(_PAUSE_SECONDS)
     if not tally["event"]:
         raise click.ClickException(reader.why_nothing())
     flow.end_line()

@@ -30,7 +30,8 @@ class _Commands(click.Group):
 def main() -> None:
     """Run decks: agents that are folders with a PROMPT.md.
 
-    So far: check decks, and decode the streams that models send.
+    So far: run decks with a scripted model, check them, and decode the streams that
+    models send.
     """
     if sys.stdout is None:
         msg = "standard output is closed"
@@ -68,31 +69,76 @@ def check(**options: object) -> None:
 
 
 @main.command()
+@click.argument("deck")
+@click.option("-m", "--message", metavar="TEXT", help="What to say to the deck.")
+@click.option(
+    "--context",
+    metavar="JSON|@FILE",
+    help="What the deck is given to know: JSON, or @ and a file with JSON in it.",
+)
+@click.option(
+    "--script",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False),
+    help="What the model says: replies in TOML, or in JSON lines (.jsonl).",
+)
+@click.option(
+    "--stream/--no-stream",
+    default=True,
+    help="Show the answer as it comes (default), or when it is whole.",
+)
+@click.option(
+    "--trace",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="Append everything that happens to this file, as JSON lines.",
+)
+@click.option(
+    "--unconfined",
+    metavar="NAME",
+    multiple=True,
+    help="Run the code of this action though nothing keeps it to its permissions.",
+)
+@click.option("-v", "--verbose", is_flag=True, help="Show calls whole, and outputs.")
+def run(**options: object) -> None:
+    """Run a deck for one answer.
+
+    DECK is a PROMPT.md or a folder with one. The answer goes to standard output, all
+    else to standard error. Exits with 1 if there is no answer.
+    """
+    from gambit_actors.cli.run import run_from_options
+
+    sys.exit(run_from_options(options))
+
+
+@main.command()
 @click.argument(
     "stream",
     required=False,
     type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
 )
-@click.option("--fast", is_flag=True, help="Play the recording without pauses.")
+@click.option("--fast", is_flag=True, help="Show the decks at work without pauses.")
 def demo(stream: Path | None, *, fast: bool) -> None:
-    """Decode a recorded Open Responses stream and show what it says.
+    """Show decks at work, or decode a recorded stream.
 
-    STREAM is a file of server-sent events, or - for standard input, which is shown as
-    it arrives. Without it a recording that comes with gambit is played: no key, no
-    network.
+    Without STREAM, a tree of decks that comes with gambit is run on a scripted model:
+    no key, no network. STREAM is a file of Open Responses events as a server sends
+    them, or - for standard input, which is shown as it arrives.
     """
-    from gambit_actors.cli.demo import play, shipped_stream
-
     if stream is None:
-        play([shipped_stream()], is_paced=not fast and sys.stdout.isatty())
-    elif str(stream) == "-":
+        from gambit_actors.cli.demo_run import show_demo
+
+        sys.exit(show_demo(is_paced=not fast and sys.stdout.isatty()))
+    from gambit_actors.cli.demo import play
+
+    if str(stream) == "-":
         if sys.stdin is None:
             msg = "standard input is closed"
             raise click.ClickException(msg)
-        play(_chunks(sys.stdin.buffer), is_paced=False)
+        play(_chunks(sys.stdin.buffer))
     else:
         with stream.open("rb") as file:
-            play(_chunks(file), is_paced=False)
+            play(_chunks(file))
 
 
 def _chunks(file: BinaryIO | io.BufferedReader) -> Iterator[bytes]:

@@ -56,7 +56,10 @@ class ItemLog(Protocol):
     """Where the entries of one run are kept."""
 
     async def append(self, entries: Sequence[Entry], /) -> None:
-        """Add entries; when this returns they will not be lost."""
+        """Add entries; when this returns they will not be lost.
+
+        Calls that overlap return in the order in which they were made.
+        """
 
     async def aclose(self) -> None:
         """Let go of it."""

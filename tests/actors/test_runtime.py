@@ -8,14 +8,17 @@ import trio
 from trio.testing import MockClock
 
 from gambit_actors.actors.hook import ExternalCall
-from gambit_actors.actors.runtime import RunOptions
+from gambit_actors.actors.runtime import RunOptions, open_runtime
 from gambit_actors.actors.trees import Limits
 from gambit_actors.deck.reader import DescribedModule
 from gambit_actors.errors import InvalidDeck, RequestError, RunFailed
 from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.openresponses.items import FunctionCall, FunctionCallOutput, Message
+from gambit_actors.providers.scripted import ScriptedProvider
 from gambit_actors.providers.scripts import Reply
 from gambit_actors.run.entries import CallEnded, CallStarted, RunEnded, TurnEnded
+from gambit_actors.store.deck_files import DiskReader
+from gambit_actors.trace.sinks import MemorySink
 from gambit_actors.trace.trees import unbalanced
 from tests.actors.playing import (
     ANYTHING,
@@ -454,3 +457,90 @@ async def test_nothing_of_a_cancelled_tool_happens_afterwards() -> None:
 def _thread(happened: list[str]) -> str:
     happened.append("thread")
     return "done"
+
+
+@pytest.mark.spec("DK-34")
+async def test_a_deck_uses_the_tools_its_permissions_bring(tmp_path: Path) -> None:
+    """What is granted can be read, what is not is refused with a named error."""
+    (tmp_path / "desk" / "data").mkdir(parents=True)
+    (tmp_path / "desk" / "data" / "a.txt").write_text("Alpha.")
+    (tmp_path / "desk" / "secret.txt").write_text("Beta.")
+    permissions = '[permissions]\nread = ["./data"]\n'
+    (tmp_path / "desk" / "PROMPT.md").write_text(root(permissions))
+    script = [
+        calls("read_file", path="data/a.txt"),
+        calls("read_file", path="secret.txt"),
+        calls("apply_patch", path="data/a.txt", edits=[]),
+        Reply(text="Done."),
+    ]
+    provider = ScriptedProvider(script)
+    async with open_runtime(provider, reader=DiskReader(tmp_path)) as runtime:
+        result = await runtime.run("desk", message="Hi.")
+    outputs = outputs_of(result.items)
+    good, bad = map(json.loads, outputs["read_file"])
+    assert good["payload"]["content"] == "Alpha."
+    assert (bad["status"], bad["code"]) == (403, "permission_denied")
+    assert json.loads(outputs["apply_patch"][0])["status"] == 404  # Not even offered.
+
+
+async def test_code_may_run_other_decks(tmp_path: Path) -> None:
+    """Decks that code asks for run below it, side by side, and come back in order."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "PROMPT.md").write_text(root())
+    (tmp_path / "s.json").write_text("{}")
+    (tmp_path / "both.py").write_text(
+        "from gambit_actors import define_deck\n"
+        "async def run(ctx):\n"
+        "    one = await ctx.spawn_and_wait('./a/PROMPT.md', {'n': 1})\n"
+        "    rest = await ctx.spawn_all([('./a/PROMPT.md', 2), ('./a/PROMPT.md', 3)])\n"
+        "    return [one, *rest]\n"
+        "deck = define_deck(run=run)\n"
+    )
+    (tmp_path / "PROMPT.md").write_text(
+        root(
+            '[[actions]]\nname = "both"\ndescription = "Do."\nexecute = "both.py"\n'
+            'contextSchema = "s.json"\nresponseSchema = "s.json"\n'
+        )
+    )
+    script = [
+        calls("both"),
+        Reply(deck="*a/PROMPT.md", text="Child.", times=0),
+        Reply(text="Done."),
+    ]
+    sink = MemorySink()
+    provider = ScriptedProvider(script)
+    reader = DiskReader(tmp_path)
+    async with open_runtime(provider, reader=reader, sinks=[sink]) as runtime:
+        result = await runtime.run("PROMPT.md", message="Hi.")
+        assert unbalanced(sink.events) == []
+    (output,) = outputs_of(result.items)["both"]
+    assert json.loads(output)["payload"] == ["Child."] * 3
+
+
+async def test_code_that_declares_permissions_is_refused_unless_named(
+    tmp_path: Path,
+) -> None:
+    """Nothing keeps code to its permissions yet; it takes the user's word by name."""
+    (tmp_path / "s.json").write_text("{}")
+    (tmp_path / "look.py").write_text(
+        "from gambit_actors import define_deck\n"
+        "deck = define_deck(run=lambda ctx: 'seen')\n"
+    )
+    (tmp_path / "PROMPT.md").write_text(
+        root(
+            '[permissions]\nread = ["."]\n'
+            '[[actions]]\nname = "look"\ndescription = "Do."\nexecute = "look.py"\n'
+            'contextSchema = "s.json"\nresponseSchema = "s.json"\n'
+            'permissions = { read = ["."] }\n'
+        )
+    )
+    said = []
+    for unconfined in (frozenset[str](), frozenset({"look"})):
+        provider = ScriptedProvider([calls("look"), Reply(text="Done.")])
+        options = RunOptions(unconfined=unconfined)
+        reader = DiskReader(tmp_path)
+        async with open_runtime(provider, reader=reader, options=options) as runtime:
+            result = await runtime.run("PROMPT.md", message="Hi.")
+        said.append(json.loads(outputs_of(result.items)["look"][0]))
+    assert (said[0]["status"], said[0]["code"]) == (501, "cannot_confine")
+    assert said[1]["payload"] == "seen"

@@ -1,0 +1,160 @@
+"""A run can be cancelled at any moment: nothing is left, and the log has its ending."""
+
+from collections.abc import Callable
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from gambit_actors.actors.hook import ExternalCall
+from gambit_actors.actors.runtime import RunOptions
+from gambit_actors.openresponses.base import JSONValue
+from gambit_actors.openresponses.items import FunctionCall
+from gambit_actors.providers.scripts import Call, Reply
+from gambit_actors.run.entries import RunEnded, TurnEnded, TurnStarted
+from gambit_actors.run.states import state_from_entries
+from gambit_actors.trace.trees import unbalanced
+from tests.actors.playing import (
+    ANYTHING,
+    TOOL,
+    Stage,
+    items_in,
+    outputs_of,
+    root,
+    stage,
+)
+
+CHILD = 'contextSchema = "../s.json"\nresponseSchema = "../s.json"\nrespond = true\n'
+HANDLERS = """
+[handlers.onBusy]
+path = "h/PROMPT.md"
+delayMs = 100
+[handlers.onIdle]
+path = "h/PROMPT.md"
+delayMs = 100
+[handlers.onError]
+path = "e/PROMPT.md"
+"""
+
+
+def files() -> dict[str, str]:
+    """A desk with two actions, a tool and every kind of handler."""
+    action = '[[actions]]\nname = "{0}"\ndescription = "Do."\npath = "{0}/PROMPT.md"\n'
+    return {
+        "PROMPT.md": root(action.format("a") + action.format("b") + TOOL + HANDLERS),
+        "a/PROMPT.md": root(CHILD),
+        "b/PROMPT.md": root(CHILD),
+        "h/PROMPT.md": root(),
+        "e/PROMPT.md": root(CHILD),
+        "s.json": ANYTHING,
+    }
+
+
+def script() -> list[Reply]:
+    """Three calls at once, one of which fails; then an answer."""
+    respond = (Call(name="gambit_respond", arguments={"payload": {}}),)
+    names = ("a", "b", "crm")
+    return [
+        Reply(
+            deck="PROMPT.md",
+            latency_seconds=0.3,
+            calls=tuple(Call(name=name, arguments={}) for name in names),
+        ),
+        Reply(deck="*a/PROMPT.md", latency_seconds=0.3, calls=respond),
+        Reply(deck="*b/PROMPT.md", fault="error", message="Down."),
+        Reply(deck="*e/PROMPT.md", calls=respond),
+        Reply(deck="*h/PROMPT.md", text="One moment.", times=0),
+        Reply(deck="PROMPT.md", text="Done."),
+    ]
+
+
+async def on_tool(_call: ExternalCall) -> JSONValue:
+    """A tool with something to tidy up."""
+    try:
+        await trio.sleep(0.2)
+    finally:
+        with trio.CancelScope(shield=True):
+            await trio.lowlevel.checkpoint()
+    return "noted"
+
+
+class CancelAt(trio.abc.Instrument):
+    """Cancels a scope before the given step of any task."""
+
+    def __init__(self, step: int, cancel: Callable[[], None]) -> None:
+        self.left = step
+        self._cancel = cancel
+
+    def before_task_step(self, task: trio.lowlevel.Task) -> None:
+        """Count, and cancel when it is time."""
+        del task
+        self.left -= 1
+        if self.left == 0:
+            self._cancel()
+
+
+def check_nothing_is_left(on: Stage) -> None:
+    """Check the trace, the actors and every log."""
+    assert unbalanced(on.sink.events) == []
+    assert on.runtime.snapshot() == ()
+    for log in on.store.logs.values():
+        entries = log.entries
+        assert isinstance(entries[-1], RunEnded)
+        kinds = [type(entry) for entry in entries]
+        assert kinds.count(TurnStarted) <= kinds.count(TurnEnded) <= 1
+        items = items_in(entries)
+        calls = [item for item in items if isinstance(item, FunctionCall)]
+        assert len({call.call_id for call in calls}) == len(calls)
+        outputs = outputs_of(items)
+        assert sum(map(len, outputs.values())) == len(calls)
+        assert state_from_entries(entries).pending == {}
+
+
+@pytest.mark.slow
+@pytest.mark.spec("CARD-10")
+async def test_a_run_can_be_cancelled_at_every_step(
+    autojump_clock: MockClock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Wherever a cancel comes: no task, no open trace, and one output for each call."""
+    options = RunOptions(on_tool=on_tool)
+    step, cancelled = 0, 0
+    while True:
+        step += 1
+        tasks = trio.lowlevel.current_statistics().tasks_living
+        async with stage(files(), script(), options) as on:
+            deck = await on.runtime.load("PROMPT.md")
+            with trio.CancelScope() as scope:
+                instrument = CancelAt(step, scope.cancel)
+                trio.lowlevel.add_instrument(instrument)
+                try:
+                    result = await on.runtime.run(deck, message="Hi.")
+                finally:
+                    trio.lowlevel.remove_instrument(instrument)
+            check_nothing_is_left(on)
+        assert trio.lowlevel.current_statistics().tasks_living == tasks
+        cancelled += scope.cancelled_caught
+        if instrument.left > 0:
+            break
+    assert result.text == "Done."
+    assert cancelled > 60
+    with capsys.disabled():
+        print(f"\n{cancelled} cancellations, nothing left behind")  # noqa: T201
+
+
+@pytest.mark.parametrize("fault", ["error", "hang", "cut", "failed", "malformed"])
+@pytest.mark.parametrize("deck", ["PROMPT.md", "*a/PROMPT.md"])
+@pytest.mark.parametrize("pass_number", [1, 2])
+async def test_a_model_may_fail_at_any_pass_and_depth(
+    fault: str, deck: str, pass_number: int, autojump_clock: MockClock
+) -> None:
+    """The run ends in its time, with a reason or an answer, and all in order."""
+    broken = Reply(deck=deck, pass_number=pass_number, fault=fault, times=0)  # type: ignore[arg-type]  # a parameter
+    options = RunOptions(on_tool=on_tool)
+    async with stage(files(), [broken, *script()], options) as on:
+        # Before the clock runs: it does not wait for a thread.
+        loaded = await on.runtime.load("PROMPT.md")
+        with trio.fail_after(1000):
+            result = await on.runtime.try_run(loaded, message="Hi.")
+        check_nothing_is_left(on)
+    if result.failure is not None:
+        assert result.failure.message

@@ -1,0 +1,279 @@
+"""``gambit run`` gives a deck's answer, says what it cost, and can be interrupted."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from gambit_actors.cli.main import main
+from gambit_actors.trace.codec import decode_event
+from gambit_actors.trace.events import RunEnd
+from gambit_actors.trace.trees import unbalanced
+
+GAMBIT = Path(sys.executable).with_name("gambit")
+DECK = """+++
+[modelParams]
+model = "far/away"
+
+[[tools]]
+name = "crm"
+description = "Leave a note."
++++
+
+Be kind.
+"""
+HELLO = '[[replies]]\ntext = "Hello there."\n'
+CALLING = """
+[[replies]]
+text = "One moment."
+calls = [{ name = "crm", arguments = { note = "Hi." } }]
+[[replies]]
+text = "Done."
+"""
+SUPPORT = Path(__file__).resolve().parent.parent.parent / "decks" / "support"
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a deck, a script, and nothing else; it is the current one."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "PROMPT.md").write_text(DECK)
+    (tmp_path / "script.toml").write_text(HELLO)
+    return tmp_path
+
+
+def run(*arguments: str, **env: str) -> Result:
+    """Run a deck in this process, with the script in the current folder."""
+    settings = {"COLUMNS": "200", "NO_COLOR": "1"} | env
+    command = ["run", ".", "--script", "script.toml", *arguments]
+    return CliRunner(env=settings).invoke(main, command)
+
+
+def test_the_answer_is_all_there_is_on_standard_output(desk: Path) -> None:
+    """The words go to one place, and one line that sums up to another."""
+    result = run("--message", "Hi.")
+    assert (result.exit_code, result.stdout) == (0, "Hello there.\n")
+    assert result.stderr.startswith("completed · 0.")
+    assert " s · 1 pass · 0 calls · " in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_calls_are_told_apart_from_the_answer(desk: Path) -> None:
+    """Calls, and why they failed, are notes; words before them end their line."""
+    (desk / "script.toml").write_text(CALLING)
+    result = run("-m", "Hi.")
+    assert result.stdout == "One moment.\nDone.\n"
+    calls, problem, summary = result.stderr.splitlines()
+    assert calls == 'calls   crm {"note":"Hi."}'
+    assert problem.endswith("crm: nobody is there to carry out the external tool crm")
+    assert " · 2 passes · 1 call · " in summary
+
+
+def test_without_streaming_only_the_answer_is_shown(desk: Path) -> None:
+    """Words that are no answer stay out of it."""
+    (desk / "script.toml").write_text(CALLING)
+    assert run("-m", "Hi.", "--no-stream").stdout == "Done.\n"
+
+
+@pytest.mark.parametrize("stream", ["--stream", "--no-stream"])
+def test_an_answer_that_is_no_text_is_json(desk: Path, stream: str) -> None:
+    """What a deck responds with is printed as a document."""
+    (desk / "PROMPT.md").write_text(
+        '+++\nrespond = true\nresponseSchema = "s.json"\n+++\n\nCount.\n'
+    )
+    (desk / "s.json").write_text('{"type": "object"}')
+    (desk / "script.toml").write_text(
+        "[[replies]]\n"
+        'calls = [{ name = "gambit_respond", arguments = { payload = { n = 1 } } }]\n'
+    )
+    result = run("-m", "Hi.", stream)
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout) == {"n": 1}
+
+
+def test_verbose_shows_calls_whole(desk: Path) -> None:
+    """Long arguments are cut unless somebody wants to see them."""
+    note = "x" * 300
+    (desk / "script.toml").write_text(CALLING.replace("Hi.", note))
+    assert note not in run("-m", "Hi.").stderr
+    assert note in run("-m", "Hi.", "--verbose").stderr
+
+
+@pytest.mark.parametrize("context", ['{"n": 7}', "@context.json"])
+def test_context_is_json_or_a_file(desk: Path, context: str) -> None:
+    """Context is given in words or in a file, and what does not fit is told."""
+    (desk / "context.json").write_text('{"n": 7}')
+    (desk / "s.json").write_text(
+        '{"type": "object", "properties": {"n": {"type": "integer"}},'
+        ' "required": ["n"]}'
+    )
+    (desk / "PROMPT.md").write_text('+++\ncontextSchema = "s.json"\n+++\n\nCount.\n')
+    (desk / "script.toml").write_text('[[replies]]\ntext = "Seven."\n')
+    result = run("-m", "Hi.", "--context", context)
+    assert (result.exit_code, result.stdout) == (0, "Seven.\n")
+    refused = run("-m", "Hi.", "--context", "{}")
+    assert refused.exit_code == 2
+    assert "the key 'n' is missing" in refused.stderr
+
+
+def test_a_script_may_be_json_lines(desk: Path) -> None:
+    """The name of the file says how it is written."""
+    (desk / "s.jsonl").write_text('{"text": "From a line."}\n')
+    assert run("-m", "Hi.", "--script", "s.jsonl").stdout == "From a line.\n"
+
+
+def test_a_model_that_nobody_provides_is_one_sentence(desk: Path) -> None:
+    """Without a script the model is named, and the way out."""
+    result = CliRunner().invoke(main, ["run", ".", "--message", "Hi."])
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "Error: there is no provider for far/away yet: write down what the model says,"
+        " and give it with --script FILE\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("--context", "{"), 2, "--context: "),
+        (("--context", "@none.json"), 1, "none.json"),
+        (("--script", "bad.toml"), 2, "bad.toml: line 2: a reply has no key 'txt'"),
+        (("--script", "none.toml"), 2, "'none.toml' does not exist"),
+        (("--trace", "none/t.jsonl"), 1, "none/t.jsonl"),
+        (("--script", "empty.toml"), 1, "the script has no reply left for "),
+    ],
+)
+def test_what_goes_wrong_is_one_sentence(
+    desk: Path, arguments: tuple[str, ...], code: int, words: str
+) -> None:
+    """Exit 2 for what was asked wrongly, 1 for a run without an answer."""
+    (desk / "bad.toml").write_text('[[replies]]\ntxt = "Hi."\n')
+    (desk / "empty.toml").write_text("")
+    result = run("-m", "Hi.", *arguments)
+    assert result.exit_code == code
+    (error,) = [line for line in result.stderr.splitlines() if "Error: " in line]
+    assert words in error
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("deck", "code", "words"),
+    [("+++\nlabel = 1\n+++\n\nHi.\n", 1, "GD011"), (None, 2, "there is no deck at")],
+)
+def test_a_deck_that_cannot_run_says_why(
+    desk: Path, deck: str | None, code: int, words: str
+) -> None:
+    """Mistakes are told with their code, and a path that leads nowhere as such."""
+    (desk / "other").mkdir()
+    if deck is not None:
+        (desk / "other" / "PROMPT.md").write_text(deck)
+    path = "other" if deck is not None else "none"
+    command = ["run", path, "-m", "Hi.", "--script", "script.toml"]
+    result = CliRunner().invoke(main, command)
+    assert result.exit_code == code
+    assert words in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_failed_run_says_why_and_what_it_cost(desk: Path) -> None:
+    """The reason is one sentence, the summary the last line, the exit code 1."""
+    (desk / "script.toml").write_text(
+        '[[replies]]\nfault = "error"\nmessage = "Overloaded."\n'
+    )
+    result = run("-m", "Hi.")
+    assert (result.exit_code, result.stdout) == (1, "")
+    error, summary = result.stderr.splitlines()
+    assert error == "Error: Overloaded."
+    assert summary.startswith("failed · ")
+
+
+def test_the_trace_has_everything(desk: Path) -> None:
+    """The file has the whole run, from its start to its end."""
+    assert run("-m", "Hi.", "--trace", "t.jsonl").exit_code == 0
+    lines = (desk / "t.jsonl").read_bytes().splitlines()
+    events = [decode_event(line) for line in lines]
+    assert (events[0].type, events[-1].type) == ("run.start", "run.end")
+    assert unbalanced(events) == []
+
+
+@pytest.mark.parametrize("attack", ["\x1b]0;owned\x07", "\x1b[2J", "[bold]x[/bold]"])
+def test_neither_model_nor_deck_can_steer_the_terminal(desk: Path, attack: str) -> None:
+    """Controls come out as replacement characters, markup as it is, wherever it is."""
+    words = json.dumps(f"A{attack}Z")
+    call = f"calls = [{{ name = {words}, arguments = {words} }}]"
+    (desk / "script.toml").write_text(
+        f"[[replies]]\ntext = {words}\n{call}\n"
+        f'[[replies]]\nfault = "error"\nmessage = {words}\n'
+    )
+    result = run("-m", "Hi.", "--verbose")
+    assert result.exit_code == 1
+    assert "\x1b" not in result.output
+    assert ("[bold]x[/bold]" in result.stdout) == (attack == "[bold]x[/bold]")
+
+
+@pytest.mark.parametrize("is_unconfined", [True, False])
+def test_code_that_cannot_be_confined_runs_only_when_told(
+    desk: Path, is_unconfined: bool
+) -> None:
+    """An action that declares permissions is refused unless it is named."""
+    (desk / "script.toml").write_text(
+        "[[replies]]\ncalls = [\n"
+        '{ name = "order_lookup", arguments = { orderNumber = "LL-1001" } }]\n'
+        '[[replies]]\nafter = "order_lookup"\ntext = "Sent."\n'
+    )
+    command = ["run", str(SUPPORT), "--script", "script.toml", "--verbose"]
+    command += ["--context", '{"customerName": "Mina"}']
+    command += ["--unconfined", "order_lookup"] if is_unconfined else []
+    result = CliRunner().invoke(main, command)
+    assert (result.exit_code, result.stdout) == (0, "Sent.\n")
+    assert ("nothing here can keep it to them" in result.stderr) != is_unconfined
+    assert ("Trail map, Julian Alps" in result.stderr) == is_unconfined
+
+
+@pytest.mark.slow
+def test_nobody_reading_any_more_ends_the_run_quietly(desk: Path) -> None:
+    """A closed pipe cancels the run in order; there is no traceback."""
+    (desk / "script.toml").write_text(
+        '[[replies]]\ntext = "one two three four"\nper_delta_seconds = 0.05\n'
+    )
+    arguments = ["run", ".", "-m", "Hi.", "--script", "script.toml", "--trace", "t"]
+    with subprocess.Popen(
+        [GAMBIT, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.read(3) == b"one"
+        process.stdout.close()
+        errors = process.stderr.read()
+    assert (process.returncode, errors) == (1, b"")
+    events = [decode_event(line) for line in (desk / "t").read_bytes().splitlines()]
+    assert events[-1].type == "run.end"
+    assert unbalanced(events) == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="signals are sent the POSIX way")
+def test_ctrl_c_ends_quietly_and_in_order(desk: Path) -> None:
+    """Exit 130, nothing on stderr, and a trace that knows it was cancelled."""
+    (desk / "script.toml").write_text(
+        '[[replies]]\ntext = "one two three four"\nfault = "hang"\n'
+    )
+    arguments = ["run", ".", "-m", "Hi.", "--script", "script.toml", "--trace", "t"]
+    with subprocess.Popen(
+        [GAMBIT, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.read(3) == b"one"
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=20)
+    assert (process.returncode, errors) == (130, b"")
+    events = [decode_event(line) for line in (desk / "t").read_bytes().splitlines()]
+    end = events[-1]
+    assert isinstance(end, RunEnd)
+    assert end.status == "cancelled"
+    assert unbalanced(events) == []

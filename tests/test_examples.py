@@ -1,0 +1,89 @@
+"""The numbered examples run as programs, without a key, and say what they claim."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import gambit_actors
+from gambit_actors import RunOptions, ScriptedProvider, run_sync
+from gambit_actors.actors.trees import Limits
+from gambit_actors.errors import RequestError, RunFailed
+from gambit_actors.providers.scripts import Reply
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+SAID = {
+    "01_hello.py": ["An actor is somebody with a mailbox.", "(completed, "],
+    "02_action_deck.py": ["You get your money back.", "'function_call_output'"],
+    "03_external_tool.py": [
+        "asked for weather {'town': 'Bergen'} by ",
+        "Take a coat.",
+    ],
+    "04_streaming.py": [
+        "Hello. What would you like to understand?\n[completed]",
+        "logged: message from user\nlogged: message from model\n",
+        "A channel is a pipe between two tasks.\n",
+        "... enough.\n[alive: 0]",
+    ],
+}
+
+
+def test_every_numbered_example_is_tried() -> None:
+    """Each is in the list here, and short enough to be read in a minute."""
+    found = sorted(EXAMPLES.glob("[0-9]*.py"))
+    assert [path.name for path in found] == sorted(SAID)
+    for path in found:
+        assert len(path.read_text().splitlines()) < 60
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SAID)
+def test_an_example_runs(name: str, tmp_path: Path) -> None:
+    """From any folder, with nothing set up, it ends well and prints what it says."""
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / name)],
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+        encoding="utf-8",
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    for words in SAID[name]:
+        assert words in done.stdout
+
+
+def test_public_names_are_there_and_cost_nothing_until_asked_for() -> None:
+    """Each name leads somewhere; importing the package loads none of it."""
+    for name in gambit_actors.__all__:
+        assert getattr(gambit_actors, name) is not None
+    code = (
+        "import sys; before = set(sys.modules); import gambit_actors;"
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    loaded = subprocess.check_output([sys.executable, "-c", code], encoding="utf-8")
+    assert "gambit_actors" in loaded.split()
+    ours = [name for name in loaded.split() if name.startswith("gambit_actors.")]
+    assert ours == []
+    assert not {"trio", "msgspec", "rich", "structlog"} & set(loaded.split())
+
+
+def test_run_sync_gives_the_answer_or_raises_plainly(tmp_path: Path) -> None:
+    """A script without an event loop gets a result, or the error itself."""
+    (tmp_path / "s.json").write_text(
+        '{"type": "object", "properties": {"n": {"type": "integer"}},'
+        ' "required": ["n"]}'
+    )
+    prompt = '+++\ncontextSchema = "s.json"\n+++\n\nCount.\n'
+    (tmp_path / "PROMPT.md").write_text(prompt)
+    model = ScriptedProvider([Reply(text="Seven.")])
+    options = RunOptions(models=("scripted/m",), limits=Limits(max_passes=1))
+    deck = str(tmp_path)
+    result = run_sync(
+        deck, message="Hi.", context={"n": 7}, provider=model, options=options
+    )
+    assert result.text == "Seven."
+    with pytest.raises(RequestError, match="the key 'n' is missing"):
+        run_sync(deck, message="Hi.", provider=model)
+    with pytest.raises(RunFailed, match="names no model"):
+        run_sync(deck, message="Hi.", context={"n": 7}, provider=model)
