@@ -30,7 +30,7 @@ class ExternalCall(msgspec.Struct, frozen=True, kw_only=True):
     parent_action_call_id: str | None = None
 
 
-OnTool: TypeAlias = Callable[[ExternalCall], "Awaitable[JSONValue] | JSONValue"]
+OnTool: TypeAlias = Callable[[ExternalCall], Awaitable[JSONValue] | JSONValue]
 """Carries out a call; gives an envelope or just the payload. Sync ones get a thread."""
 
 

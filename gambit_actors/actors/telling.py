@@ -31,15 +31,21 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     deck: str
     span: str
 
+    def _at(self, span: str, parent: str | None = None) -> dict[str, JSONValue]:
+        """When an event happens, and where in the tree."""
+        return {
+            "run_id": self.run.run_id,
+            "time": self.tracer.stamp(),
+            "action_call_id": span,
+            "parent_action_call_id": parent,
+        }
+
     def deck_start(self, label: str | None) -> None:
         """The actor begins a turn."""
         if self.tracer.is_on:
             self.tracer.emit(
                 events.DeckStart(
-                    run_id=self.run.run_id,
-                    time=self.tracer.stamp(),
-                    action_call_id=self.span,
-                    parent_action_call_id=self.run.parent_call_id,
+                    **self._at(self.span, self.run.parent_call_id),
                     deck_path=self.deck,
                     label=label,
                     depth=self.run.depth,
@@ -51,10 +57,7 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         if self.tracer.is_on:
             self.tracer.emit(
                 events.DeckEnd(
-                    run_id=self.run.run_id,
-                    time=self.tracer.stamp(),
-                    action_call_id=self.span,
-                    parent_action_call_id=self.run.parent_call_id,
+                    **self._at(self.span, self.run.parent_call_id),
                     deck_path=self.deck,
                     status=ended.status,
                     error=error_of(ended),
@@ -66,9 +69,7 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         if self.tracer.is_on:
             self.tracer.emit(
                 events.UserMessage(
-                    run_id=self.run.run_id,
-                    time=self.tracer.stamp(),
-                    action_call_id=self.span,
+                    **self._at(self.span),
                     deck_path=self.deck,
                     message=message,
                 )
@@ -81,10 +82,7 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         if self.tracer.is_on:
             self.tracer.emit(
                 events.ModelCall(
-                    run_id=self.run.run_id,
-                    time=self.tracer.stamp(),
-                    action_call_id=span,
-                    parent_action_call_id=self.span,
+                    **self._at(span, self.span),
                     deck_path=self.deck,
                     model=model,
                     pass_number=pass_number,
@@ -108,10 +106,7 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         unanswered = "failed" if error else "cancelled"
         self.tracer.emit(
             events.ModelResult(
-                run_id=self.run.run_id,
-                time=self.tracer.stamp(),
-                action_call_id=span,
-                parent_action_call_id=self.span,
+                **self._at(span, self.span),
                 deck_path=self.deck,
                 model=model,
                 pass_number=pass_number,
@@ -129,9 +124,7 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         if self.tracer.is_on:
             self.tracer.emit(
                 events.ModelFailover(
-                    run_id=self.run.run_id,
-                    time=self.tracer.stamp(),
-                    action_call_id=self.span,
+                    **self._at(self.span),
                     deck_path=self.deck,
                     model=model,
                     next_model=next_model,
@@ -147,9 +140,7 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             if tracer.is_on:
                 tracer.emit(
                     events.StreamEvent(
-                        run_id=self.run.run_id,
-                        time=tracer.stamp(),
-                        action_call_id=self.span,
+                        **self._at(self.span),
                         deck_path=self.deck,
                         model=model,
                         event=event,
@@ -163,9 +154,7 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         if self.tracer.is_on and isinstance(entry, ItemAdded):
             self.tracer.emit(
                 events.ItemLogged(
-                    run_id=self.run.run_id,
-                    time=self.tracer.stamp(),
-                    action_call_id=self.span,
+                    **self._at(self.span),
                     deck_path=self.deck,
                     item=entry.item,
                     source=entry.source,
@@ -179,20 +168,14 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         if kind == "action":
             self.tracer.emit(
                 events.ActionStart(
-                    run_id=self.run.run_id,
-                    time=self.tracer.stamp(),
-                    action_call_id=call.call_id,
-                    parent_action_call_id=self.span,
+                    **self._at(call.call_id, self.span),
                     name=call.name,
                     path=call.name,
                 )
             )
         self.tracer.emit(
             events.ToolCalled(
-                run_id=self.run.run_id,
-                time=self.tracer.stamp(),
-                action_call_id=call.call_id,
-                parent_action_call_id=self.span,
+                **self._at(call.call_id, self.span),
                 name=call.name,
                 args=call.arguments,
                 tool_kind=kind,
@@ -212,10 +195,7 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         status: events.EndStatus = "cancelled" if output is None else "completed"
         self.tracer.emit(
             events.ToolResult(
-                run_id=self.run.run_id,
-                time=self.tracer.stamp(),
-                action_call_id=call.call_id,
-                parent_action_call_id=self.span,
+                **self._at(call.call_id, self.span),
                 name=call.name,
                 result=output,
                 tool_kind=kind,
@@ -225,10 +205,7 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         if kind == "action":
             self.tracer.emit(
                 events.ActionEnd(
-                    run_id=self.run.run_id,
-                    time=self.tracer.stamp(),
-                    action_call_id=call.call_id,
-                    parent_action_call_id=self.span,
+                    **self._at(call.call_id, self.span),
                     name=call.name,
                     path=call.name,
                     status=status,
@@ -242,9 +219,7 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         if self.tracer.is_on:
             self.tracer.emit(
                 events.HandlerSaid(
-                    run_id=self.run.run_id,
-                    time=self.tracer.stamp(),
-                    action_call_id=self.span,
+                    **self._at(self.span),
                     deck_path=self.deck,
                     kind=kind,
                     message=message,
@@ -257,10 +232,7 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         if self.tracer.is_on:
             self.tracer.emit(
                 events.Log(
-                    run_id=self.run.run_id,
-                    time=self.tracer.stamp(),
-                    action_call_id=call_id,
-                    parent_action_call_id=self.span,
+                    **self._at(call_id, self.span),
                     deck_path=self.deck,
                     **fields,
                 )
