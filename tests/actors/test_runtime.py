@@ -14,9 +14,11 @@ from gambit_actors.deck.reader import DescribedModule
 from gambit_actors.errors import InvalidDeck, RequestError, RunFailed
 from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.openresponses.items import FunctionCall, FunctionCallOutput, Message
+from gambit_actors.openresponses.requests import CreateResponse
 from gambit_actors.providers.scripted import ScriptedProvider
 from gambit_actors.providers.scripts import Reply
 from gambit_actors.run.entries import CallEnded, CallStarted, RunEnded, TurnEnded
+from gambit_actors.run.ports import ModelContext
 from gambit_actors.store.deck_files import DiskReader
 from gambit_actors.trace.sinks import MemorySink
 from gambit_actors.trace.trees import unbalanced
@@ -29,7 +31,7 @@ from tests.actors.playing import (
     root,
     stage,
 )
-from tests.deck.reading import deck_text
+from tests.deck.reading import Texts, deck_text
 
 ACTION = """
 contextSchema = "a.json"
@@ -78,7 +80,7 @@ async def test_a_deck_answers() -> None:
         assert unbalanced(on.sink.events) == []
 
 
-@pytest.mark.spec("DK-28")
+@pytest.mark.spec("DK-8", "DK-28")
 async def test_an_external_tool_goes_through_the_hook() -> None:
     """The hook is told what was called and for whom, and its payload goes back."""
     asked: list[ExternalCall] = []
@@ -370,6 +372,7 @@ async def test_a_deck_with_mistakes_is_not_run() -> None:
             await on.runtime.run("PROMPT.md", message="Hi.")
 
 
+@pytest.mark.spec("DK-30")
 async def test_code_is_run_as_an_action(tmp_path: Path) -> None:
     """A module gets its checked input, logs, and what it returns goes back."""
     module = tmp_path / "lookup.py"
@@ -483,6 +486,7 @@ async def test_a_deck_uses_the_tools_its_permissions_bring(tmp_path: Path) -> No
     assert json.loads(outputs["apply_patch"][0])["status"] == 404  # Not even offered.
 
 
+@pytest.mark.spec("DK-30")
 async def test_code_may_run_other_decks(tmp_path: Path) -> None:
     """Decks that code asks for run below it, side by side, and come back in order."""
     (tmp_path / "a").mkdir()
@@ -544,3 +548,83 @@ async def test_code_that_declares_permissions_is_refused_unless_named(
         said.append(json.loads(outputs_of(result.items)["look"][0]))
     assert (said[0]["status"], said[0]["code"]) == (501, "cannot_confine")
     assert said[1]["payload"] == "seen"
+
+
+@pytest.mark.spec("DK-22")
+async def test_a_model_is_sent_the_prompt_and_the_parameters() -> None:
+    """The body with its snippets comes first, and every parameter is in the request."""
+    asked: list[CreateResponse] = []
+
+    def answer(request: CreateResponse, _context: ModelContext) -> Reply:
+        asked.append(request)
+        return Reply(text="Hello.")
+
+    params = (
+        "temperature = 0.5\ntop_p = 0.9\nmax_tokens = 100\n"
+        'reasoning = { effort = "low" }\nadditionalParams = { seed = 7 }\n'
+    )
+    text = deck_text(
+        f'[modelParams]\nmodel = "scripted/one"\n{params}', "Be kind. ![](s.md)"
+    )
+    reader = Texts({"PROMPT.md": text, "s.md": "And brief."})
+    async with open_runtime(ScriptedProvider(answer), reader=reader) as runtime:
+        await runtime.run("PROMPT.md", message="Hi.")
+    (request,) = asked
+    assert isinstance(request.input, tuple)
+    first = request.input[0]
+    assert isinstance(first, Message)
+    assert (first.role, first.text) == ("system", "Be kind. And brief.")
+    assert (request.model, request.temperature, request.top_p) == (
+        "scripted/one",
+        0.5,
+        0.9,
+    )
+    assert request.max_output_tokens == 100
+    assert request.reasoning is not None
+    assert request.reasoning.effort == "low"
+    assert request.extra == {"seed": 7}
+
+
+@pytest.mark.spec("DK-26")
+async def test_code_must_return_what_it_promised(tmp_path: Path) -> None:
+    """A result that its responseSchema does not allow is an error, and told as one."""
+    (tmp_path / "in.json").write_text("{}")
+    (tmp_path / "out.json").write_text('{"type": "integer"}')
+    (tmp_path / "wrong.py").write_text(
+        "from gambit_actors import define_deck\n"
+        "async def run(ctx):\n    return 'seven'\n"
+        "deck = define_deck(run=run)\n"
+    )
+    (tmp_path / "PROMPT.md").write_text(
+        root(
+            '[[actions]]\nname = "wrong"\ndescription = "Do."\nexecute = "wrong.py"\n'
+            'contextSchema = "in.json"\nresponseSchema = "out.json"\n'
+        )
+    )
+    provider = ScriptedProvider([calls("wrong"), Reply(text="Sorry.")])
+    async with open_runtime(provider, reader=DiskReader(tmp_path)) as runtime:
+        result = await runtime.run("PROMPT.md", message="Hi.")
+    envelope = json.loads(outputs_of(result.items)["wrong"][0])
+    assert (envelope["status"], envelope["code"]) == (500, "invalid_result")
+    assert 'expected a whole number, got "seven"' in envelope["message"]
+
+
+@pytest.mark.spec("DK-26")
+async def test_a_child_must_respond_with_what_it_promised() -> None:
+    """A result that does not fit is given back to the child, which puts it right."""
+    files = tree("a") | {"a/a.json": '{"type": "object", "required": ["n"]}'}
+    bad, good = (
+        calls("gambit_respond", payload={}),
+        calls("gambit_respond", payload={"n": 1}),
+    )
+    script = [
+        calls("a", n=0),
+        Reply(deck="*a/PROMPT.md", calls=bad.calls),
+        Reply(deck="*a/PROMPT.md", calls=good.calls),
+        Reply(text="Done."),
+    ]
+    async with stage(files, script) as on:
+        result = await on.runtime.run("PROMPT.md", message="Hi.")
+        refused, _ = outputs_of(items_in(on.entries(1)))["gambit_respond"]
+    assert json.loads(refused)["status"] == 400
+    assert json.loads(outputs_of(result.items)["a"][0])["payload"] == {"n": 1}
