@@ -6,10 +6,10 @@ from typing import TypeVar
 
 import msgspec
 
-from gambit_actors.deck.builtin import DECK_SCHEME, DECKS, closest_name
 from gambit_actors.deck.contracts import module_contract
+from gambit_actors.deck.deck_paths import DeckFinder
 from gambit_actors.deck.findings import Findings
-from gambit_actors.deck.legacy import LISTS, OLD_SCHEMAS, SCHEMAS, modern_deck
+from gambit_actors.deck.legacy import LISTS, OLD_SCHEMAS, SCHEMAS
 from gambit_actors.deck.loading import Loading, Use
 from gambit_actors.deck.model import (
     Action,
@@ -36,8 +36,6 @@ BUILTIN_TOOLS = frozenset(
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _LONGEST_NAME = 64
 _RESERVED = "gambit_"
-_ENTRYPOINT = "PROMPT.md"
-_SLASHES = "Paths are written with forward slashes, on every system."
 _ACTION_KEYS = (
     "contextSchema",
     "description",
@@ -107,6 +105,7 @@ class ReferenceReader:
         self._loading = loading
         self._owner = owner
         self._test_findings = test_findings
+        self._finder = DeckFinder(loading)
         self._asked: list[tuple[Table, Permissions]] = []
         self._uses: list[Use] = []
 
@@ -250,7 +249,7 @@ class ReferenceReader:
             return None
         if "execute" in table:
             return module_contract(self._loading, table, inline)
-        link = self._link(entry, "action")
+        link = self._finder.find(entry.table, "action", is_legacy=entry.is_legacy)
         if link is not None:
             self._uses.append(
                 Use(
@@ -272,7 +271,7 @@ class ReferenceReader:
         permissions = self._narrowed(table)
         description, label = table.text("description"), table.text("label")
         id_ = table.text("id")
-        link = self._link(entry, role)
+        link = self._finder.find(table, role, is_legacy=entry.is_legacy)
         if link is None:
             return None
         self._uses.append(Use(link=link, role=role, owner=self._owner, table=table))
@@ -296,7 +295,7 @@ class ReferenceReader:
         timed = ("delayMs", "repeatMs", "intervalMs") if is_timed else ()
         table.check_keys(("label", "path", *timed))
         label = table.text("label")
-        link = self._link(Entry(table, is_legacy=True), "handler")
+        link = self._finder.find(table, "handler", is_legacy=True)
         if link is None:
             return None
         use = Use(link=link, role="handler", owner=self._owner, table=table)
@@ -307,72 +306,6 @@ class ReferenceReader:
             delay_seconds=delay_seconds,
             repeat_seconds=repeat_seconds,
         )
-
-    def _link(self, entry: Entry, role: Role) -> Link | None:
-        """Follow a path to a deck; None if there is no deck there."""
-        table = entry.table
-        reference = table.text("path", required=True)
-        if reference is None:
-            return None
-        if reference.startswith("gambit://"):
-            return self._builtin_link(table, reference)
-        path = self._deck_path(entry, reference, role)
-        if path is not None and self._loading.reader.read_text(path) is None:
-            message = f"There is no deck at {path}."
-            hint = _SLASHES if "\\" in reference else None
-            table.report("GD032", "error", message, key="path", hint=hint)
-            return None
-        return None if path is None else Link(path)
-
-    def _deck_path(self, entry: Entry, reference: str, role: Role) -> str | None:
-        """The file that a path means, if it can be the file of a deck."""
-        read_text = self._loading.reader.read_text
-        path = joined(entry.table.document.source.file, reference)
-        if path.rpartition("/")[2] == _ENTRYPOINT:
-            return path
-        if self._loading.reader.is_folder(path):
-            path = f"{path}/{_ENTRYPOINT}"
-            if read_text(path) is not None:
-                self._refuse_folder(entry.table, reference)
-            return path
-        is_checked = role != "handler" and not entry.is_legacy
-        self._doubt_name(entry.table, reference, is_checked=is_checked)
-        # A deck under another name is read all the same: it may have other mistakes.
-        is_deck = path.endswith(".md") and not (is_checked and read_text(path) is None)
-        return path if is_deck else None
-
-    def _builtin_link(self, table: Table, reference: str) -> Link | None:
-        uri, code = modern_deck(reference)
-        if uri.removeprefix(DECK_SCHEME) not in DECKS:
-            closest = closest_name(uri, [DECK_SCHEME + name for name in DECKS])
-            hint = None if closest is None else f"Did you mean {closest}?"
-            message = f"There is no built-in deck {reference}."
-            table.report("GD033", "error", message, key="path", hint=hint)
-            return None
-        if code is not None:
-            message = f"{reference} is an old spelling; write {uri}."
-            table.report(
-                code, "warning", message, key="path", edits=_path_edit(table, uri)
-            )
-        return Link(uri)
-
-    def _refuse_folder(self, table: Table, reference: str) -> None:
-        better = f"{reference.rstrip('/')}/{_ENTRYPOINT}"
-        message = f"path points at a folder; write {better}."
-        edits = _path_edit(table, better)
-        table.report("GD030", "error", message, key="path", edits=edits)
-
-    def _doubt_name(self, table: Table, reference: str, *, is_checked: bool) -> None:
-        is_markdown = reference.endswith(".md")
-        if is_markdown and not is_checked:
-            message = f"{reference} is a deck under an old name; call it {_ENTRYPOINT}."
-            table.report("GD086", "warning", message, key="path")
-            return
-        hint = _SLASHES if "\\" in reference else None
-        if reference.endswith((".py", ".ts")):
-            hint = "An action runs code with execute instead of path."
-        message = f"path must point at a {_ENTRYPOINT}, and this is {reference}."
-        table.report("GD031", "error", message, key="path", hint=hint)
 
 
 def links(deck: Deck) -> Iterator[Link]:
@@ -414,11 +347,6 @@ def _put_once(found: dict[str, _Named], name: str, value: _Named, table: Table) 
         table.report("GD022", "error", message, key="name")
     else:
         found[name] = value
-
-
-def _path_edit(table: Table, path: str) -> tuple[Edit, ...]:
-    span = table.document.place((*table.path, "path"))
-    return (Edit(start=span.start, end=span.end, text=f'"{path}"'),)
 
 
 def _names(table: Table) -> Iterator[str]:
