@@ -17,10 +17,10 @@ from gambit_actors.deck.permissions import Permissions, child_permissions
 from gambit_actors.run.budgets import Spent
 from gambit_actors.run.ports import LogStore, ModelProvider
 from gambit_actors.run.programs import Program, RuntimeTool, program_from_deck
+from gambit_actors.run.steps import MAX_PASSES
 from gambit_actors.trace.tracer import Tracer
 
 MAX_DEPTH = 3
-MAX_PASSES = 10
 TIMEOUT_SECONDS = 120.0
 
 

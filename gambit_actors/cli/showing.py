@@ -67,7 +67,6 @@ class Show:
         is_streamed: bool = True,
         is_verbose: bool = False,
     ) -> None:
-        self._answers = answers
         self._flow = Flow(answers)
         self._notes = notes
         self._is_labelled = is_labelled

@@ -66,10 +66,9 @@ class DeckFinder:
 
     def _builtin_link(self, table: Table, reference: str) -> Link | None:
         uri, code = modern_deck(reference)
-        if uri.removeprefix(DECK_SCHEME) not in DECKS:
-            closest = closest_name(uri, [DECK_SCHEME + name for name in DECKS])
-            hint = None if closest is None else f"Did you mean {closest}?"
+        if not is_builtin_deck(uri):
             message = f"There is no built-in deck {reference}."
+            hint = builtin_deck_hint(uri)
             table.report("GD033", "error", message, key="path", hint=hint)
             return None
         if code is not None:
@@ -101,3 +100,14 @@ class DeckFinder:
 def _path_edit(table: Table, path: str) -> tuple[Edit, ...]:
     span = table.document.place((*table.path, "path"))
     return (Edit(start=span.start, end=span.end, text=f'"{path}"'),)
+
+
+def is_builtin_deck(uri: str) -> bool:
+    """Whether there is a built-in deck with this URI, as it is spelled today."""
+    return uri.startswith(DECK_SCHEME) and uri.removeprefix(DECK_SCHEME) in DECKS
+
+
+def builtin_deck_hint(uri: str) -> str | None:
+    """Guess which built-in deck a URI was meant to name."""
+    closest = closest_name(uri, [DECK_SCHEME + name for name in DECKS])
+    return None if closest is None else f"Did you mean {closest}?"

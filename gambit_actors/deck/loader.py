@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from gambit_actors.deck.building import DeckBuilder
-from gambit_actors.deck.builtin import DECK_SCHEME, DECKS, closest_name
+from gambit_actors.deck.deck_paths import builtin_deck_hint, is_builtin_deck
 from gambit_actors.deck.documents import Document, Source
 from gambit_actors.deck.findings import LEGACY, Findings, LegacyPolicy
 from gambit_actors.deck.legacy import modern_deck
@@ -172,11 +172,10 @@ def _builtin_entrypoint(reference: str, findings: Findings) -> str | None:
     if code is not None:
         message = f"{reference} is an old spelling; write {uri}."
         findings.add(source.finding(code, "warning", message))
-    if uri.removeprefix(DECK_SCHEME) in DECKS:
+    if is_builtin_deck(uri):
         return uri
-    closest = closest_name(uri, [DECK_SCHEME + name for name in DECKS])
-    hint = None if closest is None else f"Did you mean {closest}?"
     message = f"There is no built-in deck {reference}."
+    hint = builtin_deck_hint(uri)
     findings.add(source.finding("GD033", "error", message, hint=hint))
     return None
 
