@@ -43,7 +43,8 @@ async def main() -> None:
             async for piece in stream.text():
                 print(f"{piece}... enough.")
                 break
-        print(f"[alive: {len(runtime.snapshot())}]")
+        (actor,) = runtime.snapshot()
+        print(f"[{actor.deck} is {actor.doing}]")
 
 
 if __name__ == "__main__":

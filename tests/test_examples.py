@@ -24,7 +24,7 @@ SAID = {
         "Hello. What would you like to understand?\n[completed]",
         "logged: message from user\nlogged: message from model\n",
         "A channel is a pipe between two tasks.\n",
-        "... enough.\n[alive: 0]",
+        "... enough.\n[hello/PROMPT.md is waiting]",
     ],
 }
 

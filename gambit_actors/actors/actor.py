@@ -2,10 +2,10 @@
 
 ::
 
-    Turn ─▶ mailbox ─▶ DeckActor ⇄ run.next_step
-                          │  CallModel ▶ provider ▶ entries ▶ log ▶ trace
-                          │  RunTools  ▶ CallRunner ▶ entries ▶ log ▶ trace
-                          └  Finish    ▶ TurnEnded
+    Turn ─▶ inbox ─▶ DeckActor ⇄ run.next_step
+                        │  CallModel ▶ ModelCalls ▶ entries ▶ log ▶ trace
+                        │  RunTools  ▶ CallRunner ▶ entries ▶ log ▶ trace
+                        └  Finish    ▶ TurnEnded ─▶ outbox
 
 Log first, then show: an entry is in the log before any event tells of it; only the
 pieces of a model's answer are shown as they come. A turn that is cut, by its deadline
@@ -13,19 +13,18 @@ or by a cancel, still owes its log an ending: every call gets an output, and the
 an end.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 import trio
 
 from gambit_actors.actors.carrying_out import CallRunner
 from gambit_actors.actors.children import Asker
-from gambit_actors.actors.handlers import IdleWatch
+from gambit_actors.actors.handlers import IdleWatch, after_model_error
+from gambit_actors.actors.mailboxes import Turn
+from gambit_actors.actors.model_calls import ModelCalls
 from gambit_actors.actors.telling import Teller
-from gambit_actors.actors.trees import Limits, Live, RunTree, narrowed, new_id
-from gambit_actors.errors import ProviderError
-from gambit_actors.openresponses.base import JSONValue
-from gambit_actors.openresponses.events import Event
+from gambit_actors.actors.trees import Bounds, Live, RunTree, narrowed, new_id
 from gambit_actors.openresponses.items import (
     FunctionCall,
     FunctionCallOutput,
@@ -34,6 +33,7 @@ from gambit_actors.openresponses.items import (
 )
 from gambit_actors.openresponses.requests import CreateResponse
 from gambit_actors.openresponses.responses import Response
+from gambit_actors.run.budgets import Account
 from gambit_actors.run.calls import with_unique_calls
 from gambit_actors.run.entries import (
     Entry,
@@ -42,33 +42,19 @@ from gambit_actors.run.entries import (
     ModelAnswered,
     RunEnded,
     RunStarted,
+    RunStatus,
     TurnEnded,
     TurnStarted,
 )
 from gambit_actors.run.envelopes import CallSource, output_text, refusal
-from gambit_actors.run.ports import ItemLog, ModelContext
+from gambit_actors.run.ports import ItemLog
 from gambit_actors.run.programs import Program
 from gambit_actors.run.states import RunState
 from gambit_actors.run.steps import CallModel, Finish, RunTools, next_step
 from gambit_actors.run.synthetic import context_items
-from gambit_actors.trace import events
 
 LAST_WORDS_SECONDS = 5.0
 """How long a turn that was cut may take to write its ending."""
-
-
-class Turn(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """A message in a mailbox: what a deck is asked for, and where its answer goes.
-
-    Attributes:
-        context: what the deck is given to know; UNSET for nothing.
-        message: what the user says; None if the deck is to speak first.
-        answer: takes the one end that this turn comes to.
-    """
-
-    context: JSONValue = msgspec.UNSET
-    message: str | None = None
-    answer: trio.MemorySendChannel[TurnEnded]
 
 
 class DeckActor:
@@ -77,73 +63,132 @@ class DeckActor:
     Args:
         tree: what is shared with the other actors of the run.
         program: the deck, and what it may do.
-        limits: those of the asker; the deck's own can only be tighter.
         run: how the log begins.
+        bounds: those of the asker; the deck's own can only be tighter.
+        account: that of the asker, which pays for this one.
+
+    Attributes:
+        state: the run so far.
+        span: the actor's id in the trace.
     """
 
+    __slots__ = (
+        "_account",
+        "_asked_bounds",
+        "_bounds",
+        "_has_finished",
+        "_idle",
+        "_live",
+        "_log",
+        "_models",
+        "_paying",
+        "_program",
+        "_run",
+        "_teller",
+        "_tree",
+        "span",
+        "state",
+    )
+
     def __init__(
-        self, tree: RunTree, program: Program, limits: Limits, run: RunStarted
+        self,
+        tree: RunTree,
+        program: Program,
+        run: RunStarted,
+        *,
+        bounds: Bounds,
+        account: Account,
     ) -> None:
         self.state = RunState()
+        self.span = new_id("action")
         self._tree = tree
         self._program = program
-        self._asked_limits = limits
-        self._limits = limits
         self._run = run
+        self._asked_bounds = self._bounds = bounds
+        self._paying = self._account = account
         self._log: ItemLog | None = None
         self._idle: IdleWatch | None = None
-        self._has_finished = False
-        self._teller = Teller(
-            tracer=tree.tracer, run=run, deck=program.name, span=new_id("action")
-        )
+        self._has_finished = True
+        self._teller = Teller(tree.tracer, run, program, self.span)
         self._live = Live(
             run_id=run.run_id,
             deck=program.name,
             depth=run.depth,
             parent_run_id=run.parent_run_id,
+            began=trio.current_time(),
         )
+        self._models = ModelCalls(tree, program, self._live, self._teller)
 
     @property
     def run_id(self) -> str:
         """The run this actor writes the log of."""
         return self._run.run_id
 
-    async def run(self, inbox: trio.MemoryReceiveChannel[Turn]) -> None:
-        """Take turns until the mailbox is closed, then say goodbye to the log."""
+    async def run(
+        self,
+        inbox: trio.MemoryReceiveChannel[Turn],
+        outbox: trio.MemorySendChannel[TurnEnded],
+    ) -> None:
+        """Take turns until the mailbox is closed, then say goodbye to the log.
+
+        Args:
+            inbox: what it is asked for, one thing at a time.
+            outbox: takes the one end that each turn comes to.
+        """
         tree, run = self._tree, self._run
         tree.live[run.run_id] = self._live
-        tree.spent.decks += 1
-        status: events.EndStatus = "cancelled"
-        try:
-            self._log = await tree.store.open_log(run)
-            self.state.feed(run)
-            with inbox:
+        self._paying.count_deck()
+        status: RunStatus = "cancelled"
+        with inbox, outbox:
+            try:
+                self._log = await tree.store.open_log(run)
+                self.state.feed(run)
                 async for turn in inbox:
                     ended = await self._take(turn)
                     status = ended.status
-                    turn.answer.send_nowait(ended)
                     self._live.doing = "waiting"
-        finally:
-            del tree.live[run.run_id]
-            if self._log is not None:
+                    # Never full: nobody asks again before there is an answer.
+                    outbox.send_nowait(ended)
+                await self._say_goodbye(status)
+            except BaseException:
                 with trio.move_on_after(LAST_WORDS_SECONDS, shield=True):
-                    await self._log.append([RunEnded(status=status)])
-                    await self._log.aclose()
+                    await self._say_goodbye(status)
+                raise
+            finally:
+                del tree.live[run.run_id]
+
+    async def _say_goodbye(self, status: RunStatus) -> None:
+        """Write that nothing more will come, and let go of the log; once."""
+        log = self._log
+        if log is None or self.state.is_over:
+            return  # noqa: ASYNC910  # there is nothing to wait for
+        ended = RunEnded(status=status)
+        await log.append([ended])
+        self.state.feed(ended)
+        await log.aclose()
 
     async def _take(self, turn: Turn) -> TurnEnded:
         """Work on one turn within its time, and leave nothing open behind."""
-        self._limits = narrowed(self._asked_limits, self._program.deck.guardrails)
+        guardrails = self._program.deck.guardrails
+        self._bounds = narrowed(self._asked_bounds, guardrails, self._tree.limits)
+        self._account = Account(
+            self._paying,
+            max_tokens=guardrails.max_tokens,
+            max_cost=guardrails.max_cost,
+        )
         self._has_finished = False
-        self._teller.deck_start(self._program.deck.label)
+        self._teller.deck_start()
         ended = _ended("cancelled", "cancelled", "the run was cancelled")
+        scope = turn.scope
+        scope.deadline = self._bounds.deadline
         try:
-            with trio.CancelScope(deadline=self._limits.deadline) as scope:
+            with scope:
                 ended = await self._work_watched(turn)
-            if scope.cancelled_caught:
-                seconds = self._limits.timeout_seconds
+            if scope.cancelled_caught and not turn.is_cancelled:
+                seconds = self._bounds.timeout_seconds
                 message = f"the deck did not answer within {seconds:g} seconds"
                 ended = _ended("failed", "timeout", message)
-            await self._finish(ended)
+            return await self._finish(ended)
         except BaseException:
             # A turn that was cut still owes its log an ending, but not for long. What
             # was cancelled did not happen, so if there is none yet, it is written now.
@@ -151,41 +196,20 @@ class DeckActor:
                 with trio.move_on_after(LAST_WORDS_SECONDS, shield=True):
                     await self._finish(ended)
             raise
-        return ended
 
     async def _work(self, turn: Turn) -> TurnEnded:
-        await self._append(self._opening(turn))
-        if turn.message is not None:
-            self._teller.user_message(turn.message)
+        await self._open_turn(turn)
+        program, state = self._program, self.state
+        max_passes = self._bounds.max_passes
         while True:
             await trio.lowlevel.checkpoint_if_cancelled()
-            step = next_step(
-                self._program, self.state, max_passes=self._limits.max_passes
-            )
-            match step:
+            match next_step(program, state, max_passes=max_passes):
                 case CallModel(request=request, first=first):
                     await self._call_model(request, first)
                 case RunTools(calls=calls):
-                    self._live.doing = ", ".join(call.name for call in calls)
                     await self._carry_out(calls)
                 case Finish(ended=ended):
-                    return ended
-
-    async def _carry_out(self, calls: tuple[FunctionCall, ...]) -> None:
-        if self._idle is not None:
-            self._idle.pause()
-        await CallRunner(self._asker()).carry_out(calls, self.state, self._append)
-        if self._idle is not None:
-            self._idle.go_on()
-
-    def _asker(self) -> Asker:
-        return Asker(
-            tree=self._tree,
-            program=self._program,
-            limits=self._limits,
-            run=self._run,
-            teller=self._teller,
-        )
+                    return await self._after(ended)
 
     async def _work_watched(self, turn: Turn) -> TurnEnded:
         """Work on a turn, with an eye on how long nothing happens."""
@@ -200,158 +224,142 @@ class DeckActor:
         self._idle = None
         return ended
 
+    async def _carry_out(self, calls: tuple[FunctionCall, ...]) -> None:
+        self._live.doing = ", ".join([call.name for call in calls])
+        if self._idle is not None:
+            self._idle.pause()
+        await CallRunner(self._asker()).carry_out(calls, self.state, self._append)
+        if self._idle is not None:
+            self._idle.go_on()
+
+    def _asker(self) -> Asker:
+        return Asker(
+            tree=self._tree,
+            program=self._program,
+            bounds=self._bounds,
+            run=self._run,
+            teller=self._teller,
+            account=self._account,
+        )
+
+    async def _after(self, ended: TurnEnded) -> TurnEnded:
+        """Let the error handler speak if it was the model that failed."""
+        handler, failure = self._program.deck.handlers.on_error, ended.failure
+        if handler is None or failure is None or failure.code not in _MODEL_FAILURES:
+            return ended  # noqa: ASYNC910  # the end is written next
+        words = await after_model_error(self._asker(), handler, failure)
+        if not words:
+            return ended
+        item = assistant_message(words)
+        await self._append([ItemAdded(item=item, source="handler")])
+        self._teller.handler_said("error", words, 0)
+        return msgspec.structs.replace(ended, text=words)
+
     async def _say_idle(self, words: str, elapsed_ms: int) -> None:
         item = assistant_message(f"{words} (idle for {elapsed_ms}ms)")
         await self._append([ItemAdded(item=item, source="handler")])
         self._teller.handler_said("idle", words, elapsed_ms)
 
-    def _opening(self, turn: Turn) -> list[Entry]:
-        """What a turn begins with; the prompt and the context only the first time."""
+    async def _open_turn(self, turn: Turn) -> None:
+        """Write what a turn begins with; prompt and context only the first time."""
         entries: list[Entry] = [TurnStarted()]
+        context = None
         if not self.state.turns:
             if self._program.opening is not None:
                 entries.append(ItemAdded(item=self._program.opening, source="deck"))
             if turn.context is not msgspec.UNSET:
-                items = context_items(new_id("call"), turn.context)
-                entries += [ItemAdded(item=item, source="deck") for item in items]
+                context = context_items(new_id("call"), turn.context)
+                entries += [ItemAdded(item=item, source="deck") for item in context]
         if turn.message is not None:
             item = user_message(turn.message)
             entries.append(ItemAdded(item=item, source="user"))
-        return entries
+        await self._append(entries)
+        if context is not None:
+            call, output = context
+            self._teller.internal_call(call, str(output.output))
+        if turn.message is not None:
+            self._teller.user_message(turn.message)
 
     async def _call_model(
         self, request: CreateResponse, first: tuple[Entry, ...]
     ) -> None:
         if first:
             await self._append(first)
-        models = self._program.deck.model_params.models or self._tree.default_models
-        if not models:
-            self._end_turn("no_model", f"{self._program.name} names no model")
-        for index, model in enumerate(models):
-            self._live.doing = model
-            asked = msgspec.structs.replace(request, model=model)
-            try:
-                response = await self._ask(asked, model)
-            except ProviderError as problem:
-                if index + 1 == len(models):
-                    self._end_turn("model_unavailable", str(problem))
-                else:
-                    self._teller.failover(model, models[index + 1], _told(problem))
-            else:
-                await self._take_answer(model, response)
-                return
-        await trio.lowlevel.checkpoint()
-
-    async def _ask(self, request: CreateResponse, model: str) -> Response:
-        state = self.state
-        context = ModelContext(
-            run_id=self._run.run_id,
-            deck=self._program.name,
-            turn=state.turns,
-            pass_number=state.passes + 1,
-        )
-        span = f"{self._teller.span}:{state.turns}.{context.pass_number}"
-        self._teller.model_call(
-            span,
-            model,
-            pass_number=context.pass_number,
-            items=len(state.sent),
-            tools=len(self._program.template.tools or ()),
-        )
-        response: Response | None = None
-        error: events.TraceError | None = None
-        try:
-            response = await self._tree.provider.responses(
-                request, context, self._shower(model)
-            )
-        except ProviderError as problem:
-            error = _told(problem)
-            raise
-        finally:
-            self._teller.model_result(
-                span,
-                model,
-                pass_number=context.pass_number,
-                response=response,
-                error=error,
-            )
-        return response
-
-    def _shower(self, model: str) -> Callable[[Event], None]:
-        """What takes the pieces of an answer: they are told, and a sign of life."""
-        show, idle = self._teller.stream_of(model), self._idle
-        if idle is None:
-            return show
-
-        def touch_and_show(event: Event) -> None:
-            idle.touch()
-            show(event)
-
-        return touch_and_show
-
-    async def _take_answer(self, model: str, response: Response) -> None:
-        spent = self._tree.spent
-        spent.passes += 1
-        if response.usage is not None:
-            spent.add_usage(response.usage)
+        touch = None if self._idle is None else self._idle.touch
+        found = await self._models.ask(request, self.state, self._account, touch)
+        if isinstance(found, Failure):
+            # The turn ends at the next step, and its end is logged with the rest.
+            self.state.feed(TurnEnded(status="failed", failure=found))
+            return
+        response = found.response
         answered = ModelAnswered(
-            model=model,
+            model=found.model,
             status=response.status,
             response_id=response.id,
             reason=_reason(response),
             usage=response.usage,
         )
-        items = with_unique_calls(response.output, self.state.items)
+        items = with_unique_calls(response.output, self.state.call_ids)
         added = [ItemAdded(item=item, source="model") for item in items]
         await self._append([answered, *added])
 
     async def _append(self, entries: Sequence[Entry]) -> None:
         """Write entries down, then count them, then show them."""
-        assert self._log is not None  # noqa: S101  # opened before the first turn
-        await self._log.append(entries)
+        log, feed = self._log, self.state.feed
+        assert log is not None  # noqa: S101  # opened before the first turn
+        await log.append(entries)
         for entry in entries:
-            self.state.feed(entry)
-        for entry in entries:
-            self._teller.logged(entry)
+            feed(entry)
+        if self._teller.tracer.is_on:
+            for entry in entries:
+                self._teller.logged(entry)
         if self._idle is not None and not _is_of_handler(entries):
             self._idle.touch()
 
-    def _end_turn(self, code: str, message: str) -> None:
-        """End the turn at the next step; the end is logged with the rest."""
-        self.state.feed(_ended("failed", code, message))
-
-    async def _finish(self, ended: TurnEnded) -> None:
-        """Give every call an output, and the turn an end."""
+    async def _finish(self, ended: TurnEnded) -> TurnEnded:
+        """Keep what was half said, give every call an output, and the turn an end."""
         entries: list[Entry] = []
+        if ended.status != "completed":
+            said = self._models.unfinished()
+            entries += [ItemAdded(item=item, source="model") for item in said]
+            if said and not ended.text:
+                text = "".join(item.text for item in said)
+                ended = msgspec.structs.replace(ended, text=text)
+        why = ended.failure.message if ended.failure else "the run ended"
         for call in self.state.pending.values():
             output = self.state.finished.get(call.call_id)
             if output is None:
-                source = CallSource(
-                    run_id=self._run.run_id,
-                    call_id=call.call_id,
-                    parent_call_id=self._teller.span,
-                    deck_path=self._program.name,
-                    name=call.name,
-                )
-                why = ended.failure.message if ended.failure else "the run ended"
-                output = output_text(refusal(499, "not_carried_out", why), source)
+                unmet = refusal(499, "not_carried_out", why)
+                output = output_text(unmet, self._source(call))
             item = FunctionCallOutput(call_id=call.call_id, output=output)
             entries.append(ItemAdded(item=item, source="runtime"))
         entries.append(ended)
         await self._append(entries)
         self._has_finished = True
-        self._teller.deck_end(ended)
+        self._teller.deck_end(ended, self._account.spent)
+        return ended
+
+    def _source(self, call: FunctionCall) -> CallSource:
+        return CallSource(
+            run_id=self._teller.run_id,
+            call_id=call.call_id,
+            parent_call_id=self.span,
+            deck_path=self._program.name,
+            name=call.name,
+        )
+
+
+_MODEL_FAILURES = frozenset(
+    {"model_failed", "model_incomplete", "model_unavailable", "refusal"}
+)
+"""What an error handler is told of besides calls: the deck's own model let it down."""
 
 
 def _is_of_handler(entries: Sequence[Entry]) -> bool:
     return all(isinstance(e, ItemAdded) and e.source == "handler" for e in entries)
 
 
-def _told(problem: ProviderError) -> events.TraceError:
-    return events.TraceError(code="provider_error", message=str(problem))
-
-
-def _ended(status: events.EndStatus, code: str, message: str) -> TurnEnded:
+def _ended(status: RunStatus, code: str, message: str) -> TurnEnded:
     return TurnEnded(status=status, failure=Failure(code=code, message=message))
 
 

@@ -36,7 +36,7 @@ from gambit_actors.run.entries import (
     Entry,
     ItemAdded,
 )
-from gambit_actors.run.envelopes import CallSource, Envelope, output_text
+from gambit_actors.run.envelopes import CallSource, Envelope, output_text, refusal
 from gambit_actors.run.states import RunState
 from gambit_actors.run.synthetic import completion_items
 from gambit_actors.trace.events import ToolKind
@@ -66,6 +66,7 @@ class CallRunner:
         if acting:
             await append([_started(plan, state) for plan in acting])
             await self._act(acting, append)
+        self._tell_others(plans)
         entries: list[Entry] = []
         for plan in plans:
             entries += self._output(plan, state)
@@ -75,21 +76,49 @@ class CallRunner:
         if len(acting) == 1:  # There is nothing to run it beside.
             await self._one(acting[0], append)
             return
-        async with trio.open_nursery() as nursery:
-            for plan in acting:
-                nursery.start_soon(self._one, plan, append)
+        actions = sum(isinstance(plan, ActionCall) for plan in acting)
+        account = self._asker.account
+        # So that those who run side by side share what may be spent.
+        account.expect(actions)
+        try:
+            async with trio.open_nursery() as nursery:
+                for plan in acting:
+                    nursery.start_soon(self._one, plan, append)
+        finally:
+            account.expect(-actions)
 
     async def _one(self, plan: _Acting, append: Append) -> None:
         call, kind, teller = plan.call, _kind(plan), self._asker.teller
-        self._asker.tree.spent.calls += 1
+        self._asker.account.count_call()
         teller.call_start(call, kind)
         output: str | None = None
         try:
             envelope = await self._with_handlers(plan)
-            output = output_text(envelope, self._source(call))
-            await append([CallEnded(call_id=call.call_id, output=output)])
+            text = self._text_of(envelope, call)
+            await append([CallEnded(call_id=call.call_id, output=text)])
+            output = text
         finally:
             teller.call_end(call, kind, output=output)
+
+    def _text_of(self, envelope: Envelope, call: FunctionCall) -> str:
+        """An envelope as the model reads it, or one that says why it cannot be read."""
+        source = self._source(call)
+        try:
+            return output_text(envelope, source)
+        except (TypeError, ValueError, RecursionError) as problem:
+            message = f"{call.name} gave something that has no JSON form: {problem}"
+            return output_text(refusal(500, "invalid_result", message), source)
+
+    def _tell_others(self, plans: Sequence[PlannedCall]) -> None:
+        """Tell of calls that are answered on the spot: nothing is done for them."""
+        for plan in plans:
+            if isinstance(plan, RespondCall | RefusedCall):
+                self._asker.teller.internal_call(plan.call, self._answer_to(plan))
+
+    def _answer_to(self, plan: RespondCall | RefusedCall) -> str:
+        if isinstance(plan, RespondCall):
+            return plan.call.arguments  # Accepted: answered with itself.
+        return output_text(plan.envelope, self._source(plan.call))
 
     async def _with_handlers(self, plan: _Acting) -> Envelope:
         """Carry out a call, with what the deck wants done meanwhile and afterwards."""
@@ -134,7 +163,7 @@ class CallRunner:
             ExternalCall(
                 name=plan.name,
                 args=plan.arguments,
-                run_id=asker.run.run_id,
+                run_id=asker.teller.run_id,
                 action_call_id=plan.call.call_id,
                 parent_action_call_id=asker.teller.span,
                 deck_path=asker.program.name,
@@ -144,13 +173,10 @@ class CallRunner:
     def _output(self, plan: PlannedCall, state: RunState) -> list[Entry]:
         """The output of a call as an item, and what is said about an action besides."""
         call = plan.call
-        match plan:
-            case RespondCall():
-                text = call.arguments  # Accepted: answered with itself.
-            case RefusedCall(envelope=envelope):
-                text = output_text(envelope, self._source(call))
-            case _:
-                text = state.finished[call.call_id]
+        if isinstance(plan, RespondCall | RefusedCall):
+            text = self._answer_to(plan)
+        else:
+            text = state.finished[call.call_id]
         item = FunctionCallOutput(call_id=call.call_id, output=text)
         entries: list[Entry] = [ItemAdded(item=item, source="tool")]
         if isinstance(plan, ActionCall):
@@ -163,7 +189,7 @@ class CallRunner:
 
     def _source(self, call: FunctionCall) -> CallSource:
         return CallSource(
-            run_id=self._asker.run.run_id,
+            run_id=self._asker.teller.run_id,
             call_id=call.call_id,
             parent_call_id=self._asker.teller.span,
             deck_path=self._asker.program.name,

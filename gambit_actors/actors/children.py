@@ -8,12 +8,14 @@ import msgspec
 import trio
 
 from gambit_actors.actors.compute import ComputeContext, run_compute
+from gambit_actors.actors.mailboxes import ask_once
 from gambit_actors.actors.telling import Teller
-from gambit_actors.actors.trees import Limits, RunTree, new_id
+from gambit_actors.actors.trees import Bounds, RunTree, new_id
 from gambit_actors.deck.model import Deck, Module
 from gambit_actors.deck.permissions import Permissions
 from gambit_actors.errors import ActionFailed, DeckError
 from gambit_actors.openresponses.base import JSONValue
+from gambit_actors.run.budgets import Account
 from gambit_actors.run.calls import ActionCall, problem_words
 from gambit_actors.run.entries import Failure, RunStarted, TurnEnded
 from gambit_actors.run.envelopes import Envelope, envelope_from, refusal
@@ -26,9 +28,10 @@ class Asker(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     tree: RunTree
     program: Program
-    limits: Limits
+    bounds: Bounds
     run: RunStarted
     teller: Teller
+    account: Account
 
 
 async def run_deck(
@@ -51,33 +54,28 @@ async def run_deck(
         permissions: what narrows those that the asker leaves it.
     """
     # Late, because an actor runs its children and a child is an actor.
-    from gambit_actors.actors.actor import DeckActor, Turn  # noqa: PLC0415
+    from gambit_actors.actors.actor import DeckActor  # noqa: PLC0415
 
     depth = asker.run.depth + 1
-    if depth >= asker.limits.max_depth:
+    if depth >= asker.bounds.max_depth:
         await trio.lowlevel.checkpoint()
-        words = f"decks may be {asker.limits.max_depth} deep, and this is one more"
+        words = f"decks may be {asker.bounds.max_depth} deep, and this is one more"
         return TurnEnded(
             status="failed", failure=Failure(code="max_depth", message=words)
         )
-    program = asker.tree.child_program(asker.program, deck, permissions)
+    program = asker.tree.programs.below(asker.program, deck, permissions)
     run = RunStarted(
         run_id=new_id("run"),
         deck=program.name,
+        root_run_id=asker.teller.run_id,
         parent_run_id=asker.run.run_id,
         parent_call_id=call_id or asker.teller.span,
         depth=depth,
     )
-    actor = DeckActor(asker.tree, program, asker.limits, run)
-    mailbox, inbox = trio.open_memory_channel[Turn](1)
-    answer, answers = trio.open_memory_channel[TurnEnded](1)
-    with answer, answers:
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(actor.run, inbox)
-            with mailbox:
-                turn = Turn(context=context, message=message, answer=answer)
-                mailbox.send_nowait(turn)
-        return answers.receive_nowait()
+    actor = DeckActor(
+        asker.tree, program, run, bounds=asker.bounds, account=asker.account
+    )
+    return await ask_once(actor, context, message)
 
 
 async def run_child(asker: Asker, plan: ActionCall, deck: Deck) -> Envelope:

@@ -14,7 +14,7 @@ from gambit_actors.actors.children import Asker, run_deck
 from gambit_actors.deck.model import Handler
 from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.run.calls import ActionCall, PlannedCall, ToolCall
-from gambit_actors.run.entries import TurnEnded
+from gambit_actors.run.entries import Failure, TurnEnded
 from gambit_actors.run.envelopes import Envelope
 
 DELAY_SECONDS = 0.8
@@ -52,6 +52,17 @@ async def after_error(
         meta=said.get("meta"),
         payload=ended.result,
     )
+
+
+async def after_model_error(asker: Asker, handler: Handler, failure: Failure) -> str:
+    """Ask the error handler what to say when the deck's own model has failed."""
+    payload = {
+        "kind": "error",
+        "label": asker.program.deck.label,
+        "source": {"deckPath": asker.program.name},
+        "error": {"message": failure.message, "code": failure.code},
+    }
+    return _words(await _run(asker, handler, payload))
 
 
 async def while_busy(

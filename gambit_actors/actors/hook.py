@@ -35,17 +35,26 @@ OnTool: TypeAlias = Callable[[ExternalCall], Awaitable[JSONValue] | JSONValue]
 
 
 class _Asked(msgspec.Struct, eq=False):
-    """A call in the inbox, and how the two who wait for each other do that."""
+    """A call in the inbox, and how the two who wait for each other do that.
+
+    Attributes:
+        is_left: whether whoever asked does not wait any more.
+    """
 
     call: ExternalCall
     scope: trio.CancelScope
     done: trio.Event
     is_started: bool = False
+    is_left: bool = False
     envelope: Envelope | None = None
 
 
 class ToolHook:
-    """Asks the program around a run. One task, started with the first call.
+    """Asks the program around a run.
+
+    It is an actor with one inbox and as many hands as there are calls at once: a call
+    that finds no hand free gets a new one, up to ``max_calls``, and a hand that is done
+    takes the next call. A run that calls no tool has none.
 
     Args:
         on_tool: who is asked; None if nobody is there.
@@ -58,25 +67,26 @@ class ToolHook:
         on_tool: OnTool | None,
         *,
         max_calls: int = MAX_CALLS,
-        call_seconds: float = float("inf"),
+        call_seconds: float = math.inf,
     ) -> None:
         self._on_tool = on_tool
-        self._limiter = trio.CapacityLimiter(max_calls)
-        self._threads = trio.CapacityLimiter(max_calls)
+        self._nursery: trio.Nursery | None = None
+        self._max_calls = max_calls
         self._call_seconds = call_seconds
-        # Without a limit of its own: there is one call at most for each who waits.
-        self._send, self._inbox = trio.open_memory_channel[_Asked](math.inf)
-        self._is_async = on_tool is not None and _is_async(on_tool)
+        self._threads: trio.CapacityLimiter | None = None
+        self._inbox: trio.MemoryReceiveChannel[_Asked] | None = None
+        self._outside: trio.MemorySendChannel[_Asked] | None = None
+        self._hands = 0
+        self._free = 0
 
-    async def run(self) -> None:
-        """Take calls until the inbox is closed; they run side by side."""
-        async with trio.open_nursery() as nursery:
-            async for asked in self._inbox:
-                nursery.start_soon(self._answer, asked)
+    def start(self, nursery: trio.Nursery) -> None:
+        """Let its tasks live in the nursery of the run, which they do not outlive."""
+        self._nursery = nursery
 
     def close(self) -> None:
-        """Take no more calls."""
-        self._send.close()
+        """Take no more calls; hands that are free go."""
+        if self._outside is not None:
+            self._outside.close()
 
     async def ask(self, call: ExternalCall) -> Envelope:
         """Have a call carried out.
@@ -89,10 +99,11 @@ class ToolHook:
             await trio.lowlevel.checkpoint()
             return refusal(500, "missing_on_tool", message)
         asked = _Asked(call, trio.CancelScope(), trio.Event())
-        self._send.send_nowait(asked)
+        self._put(asked)
         try:
             await asked.done.wait()
         except trio.Cancelled:
+            asked.is_left = True
             asked.scope.cancel()
             if asked.is_started:
                 # Without an end of its own: Trio waits for threads and cleanup anyway.
@@ -104,39 +115,80 @@ class ToolHook:
             return refusal(499, "cancelled", message)
         return asked.envelope
 
+    def _put(self, asked: _Asked) -> None:
+        """Put a call into the inbox, and see that somebody takes it."""
+        if self._outside is None or self._inbox is None:
+            # Without a limit: there is one call at most for each who waits.
+            self._outside, self._inbox = trio.open_memory_channel[_Asked](math.inf)
+        self._outside.send_nowait(asked)
+        if self._free:
+            self._free -= 1  # Whoever is free has been woken with it.
+        elif self._hands < self._max_calls:
+            assert self._nursery is not None  # noqa: S101  # started with the run
+            self._hands += 1
+            self._nursery.start_soon(self._serve, self._inbox)
+
+    async def _serve(self, inbox: trio.MemoryReceiveChannel[_Asked]) -> None:
+        """Take calls, one after the other, until the inbox is closed."""
+        while True:
+            try:
+                asked = inbox.receive_nowait()
+            except trio.WouldBlock:
+                self._free += 1
+                try:
+                    asked = await inbox.receive()
+                except trio.EndOfChannel:
+                    return  # noqa: ASYNC910  # it has waited for this
+            except trio.EndOfChannel:
+                await trio.lowlevel.checkpoint()
+                return
+            await self._answer(asked)
+
     async def _answer(self, asked: _Asked) -> None:
-        if asked.scope.cancel_called:
+        if asked.is_left:
             await trio.lowlevel.checkpoint()
-            return  # Whoever asked has left, and nothing has begun.
+            return  # Nothing has begun.
         asked.is_started = True
+        scope, seconds = asked.scope, self._call_seconds
+        if seconds != math.inf:
+            scope.deadline = trio.current_time() + seconds
         try:
-            with asked.scope:
-                async with self._limiter:
-                    with trio.move_on_after(self._call_seconds) as limit:
-                        asked.envelope = await self._asked(asked.call)
-                    if limit.cancelled_caught:
-                        name, seconds = asked.call.name, self._call_seconds
-                        message = f"{name} took longer than {seconds:g} seconds"
-                        asked.envelope = refusal(504, "tool_timeout", message)
+            with scope:
+                asked.envelope = await self._carried_out(asked.call)
+            if scope.cancelled_caught and not asked.is_left:
+                message = f"{asked.call.name} took longer than {seconds:g} seconds"
+                asked.envelope = refusal(504, "tool_timeout", message)
         finally:
             asked.done.set()
 
-    async def _asked(self, call: ExternalCall) -> Envelope:
-        assert self._on_tool is not None  # noqa: S101  # `ask` has looked
+    async def _carried_out(self, call: ExternalCall) -> Envelope:
+        on_tool = self._on_tool
+        assert on_tool is not None  # noqa: S101  # `ask` has looked
         try:
-            if self._is_async:
-                result = await self._on_tool(call)
+            if _is_async(on_tool):
+                result = await on_tool(call)
             else:
                 result = await trio.to_thread.run_sync(
-                    self._on_tool, call, limiter=self._threads
+                    on_tool, call, limiter=self._thread_limiter()
                 )
+                if isinstance(result, Awaitable):  # A plain function may give one.
+                    result = await result
         except Exception as problem:  # noqa: BLE001  # a named boundary: other people's code
             message = f"{call.name} raised {type(problem).__name__}: {problem}"
             # It may have raised before it ever waited.
             return refusal(500, "tool_handler_error", message)  # noqa: ASYNC910
         return envelope_from(result)
 
+    def _thread_limiter(self) -> trio.CapacityLimiter:
+        if self._threads is None:
+            # As many as there are hands, so that no hand waits for a thread.
+            self._threads = trio.CapacityLimiter(self._max_calls)
+        return self._threads
+
 
 def _is_async(function: OnTool) -> bool:
-    call = getattr(function, "__call__", None)  # noqa: B004  # an object may be one
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
+    if inspect.iscoroutinefunction(function):
+        return True
+    # An object that can be called, or a coroutine function with arguments filled in.
+    call = getattr(function, "__call__", None)  # noqa: B004
+    return inspect.iscoroutinefunction(call)

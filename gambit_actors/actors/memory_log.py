@@ -1,4 +1,8 @@
-"""Logs that are kept in memory, for as long as somebody holds on to them."""
+"""Logs that are kept in memory, for as long as somebody holds on to them.
+
+A list is never waited for, and a run asks often: it can be cancelled here, and others
+get their turn where there is something to wait for.
+"""
 
 from collections.abc import Sequence
 
@@ -10,22 +14,22 @@ from gambit_actors.run.entries import Entry, RunStarted
 class MemoryLog:
     """The entries of one run, in a list."""
 
+    __slots__ = ("entries", "run")
+
     def __init__(self, run: RunStarted) -> None:
         self.run = run
         self.entries: list[Entry] = [run]
 
-    async def append(  # noqa: ASYNC910  # see below
+    async def append(  # noqa: ASYNC910  # see above
         self, entries: Sequence[Entry], /
     ) -> None:
         """Add entries, all of them or, when cancelled, none."""
-        # A list is never waited for, and a run asks often: it can be cancelled here,
-        # and others get their turn where there is something to wait for.
         await trio.lowlevel.checkpoint_if_cancelled()
         self.entries.extend(entries)
 
-    async def aclose(self) -> None:
+    async def aclose(self) -> None:  # noqa: ASYNC910  # see above
         """Do nothing: there is nothing to let go of."""
-        await trio.lowlevel.checkpoint()
+        await trio.lowlevel.checkpoint_if_cancelled()
 
 
 class MemoryStore:
@@ -40,9 +44,9 @@ class MemoryStore:
         self.logs: dict[str, MemoryLog] = {}
         self._keep = keep
 
-    async def open_log(self, run: RunStarted, /) -> MemoryLog:
+    async def open_log(self, run: RunStarted, /) -> MemoryLog:  # noqa: ASYNC910
         """Make the log of a new run."""
-        await trio.lowlevel.checkpoint()
+        await trio.lowlevel.checkpoint_if_cancelled()
         log = MemoryLog(run)
         if self._keep:
             self.logs[run.run_id] = log

@@ -10,34 +10,46 @@ cancelled by leaving the block it is awaited in. Nothing of a run is kept when i
 over, but what its store keeps.
 """
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from pathlib import Path
 
 import msgspec
 import trio
 
-from gambit_actors.actors.actor import DeckActor, Turn
+from gambit_actors.actors.actor import DeckActor
 from gambit_actors.actors.compute import Modules
-from gambit_actors.actors.hook import OnTool, ToolHook
+from gambit_actors.actors.hook import MAX_CALLS, OnTool, ToolHook
+from gambit_actors.actors.mailboxes import Turn, ask_once, run_with_hook
 from gambit_actors.actors.memory_log import MemoryStore
-from gambit_actors.actors.sessions import RunResult, Session
+from gambit_actors.actors.program_cache import ProgramCache
+from gambit_actors.actors.sessions import (
+    RunResult,
+    Session,
+    checked_context,
+    result_of,
+)
 from gambit_actors.actors.telling import error_of
-from gambit_actors.actors.trees import Limits, Live, RunTree, new_id
+from gambit_actors.actors.trees import (
+    Bounds,
+    Limits,
+    Live,
+    LiveActor,
+    RunTree,
+    actor_tree,
+    new_id,
+)
 from gambit_actors.deck.loader import DeckCache
 from gambit_actors.deck.model import Deck
-from gambit_actors.deck.permissions import Permissions, root_permissions
+from gambit_actors.deck.permissions import Permissions
 from gambit_actors.deck.reader import DeckReader
 from gambit_actors.errors import RunFailed
 from gambit_actors.openresponses.base import JSONValue
-from gambit_actors.run.budgets import Spent
+from gambit_actors.run.budgets import Account, Price
 from gambit_actors.run.entries import RunStarted, TurnEnded
 from gambit_actors.run.ports import LogStore, ModelProvider
 from gambit_actors.run.programs import Program, RuntimeTool
 from gambit_actors.trace import events
 from gambit_actors.trace.tracer import Sink, Tracer
-
-_MAX_PROGRAMS = 1000
 
 
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,17 +57,24 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         on_tool: carries out external tools.
+        max_tool_calls: how many of those are out at once.
+        tool_seconds: how long one may take.
         limits: beyond which no deck of the run can go.
         permissions: what narrows those of the deck; None leaves them.
         models: asked where a deck names none.
+        prices: what models cost, by name; without one, what a run costs is unknown.
+        runtime_tools: external tools that every deck of the run is offered.
         unconfined: actions that may run without the confinement that their
             permissions ask for.
     """
 
     on_tool: OnTool | None = None
+    max_tool_calls: int = MAX_CALLS
+    tool_seconds: float = float("inf")
     limits: Limits = Limits()
     permissions: Permissions | None = None
     models: tuple[str, ...] = ()
+    prices: dict[str, Price] = {}
     runtime_tools: tuple[RuntimeTool, ...] = ()
     unconfined: frozenset[str] = frozenset()
 
@@ -79,12 +98,12 @@ class Runtime:
         self._options = options
         self._cache = DeckCache()
         self._modules = Modules()
-        self._programs: dict[tuple[int, Permissions], Program] = {}
+        self._programs = ProgramCache()
         self._live: dict[str, Live] = {}
 
-    def snapshot(self) -> tuple[Live, ...]:
-        """The actors that are alive now; ``parent_run_id`` makes a tree of them."""
-        return tuple(self._live.values())
+    def snapshot(self) -> tuple[LiveActor, ...]:
+        """The actors that are alive now: those that runs began with, others below."""
+        return actor_tree(self._live)
 
     async def run(
         self,
@@ -118,9 +137,17 @@ class Runtime:
         options: RunOptions | None = None,
     ) -> RunResult:
         """Run a deck for one answer; a run that fails is a result like any other."""
+        loaded = deck if isinstance(deck, Deck) else await self.load(deck)
         # Nobody can stream this one, so it needs no tracer of its own.
-        async with self._open(deck, options, self._tracer) as session:
-            return await session.send(message, context=context)
+        begun = self._begin(loaded, options or self._options, self._tracer)
+        context = checked_context(begun.program, message, context)
+        begun.tell_start(context, message)
+        ended: TurnEnded | None = None
+        try:
+            ended = await ask_once(begun.actor, context, message, hook=begun.tree.hook)
+        finally:
+            begun.tell_end(ended)
+        return result_of(begun.actor, begun.tree, ended)
 
     def open_session(
         self, deck: str | Deck, *, options: RunOptions | None = None
@@ -133,31 +160,29 @@ class Runtime:
         Raises:
             InvalidDeck: the deck has mistakes.
         """
-        sinks = [self._tracer.emit] if self._tracer.is_on else []
-        return self._open(deck, options, Tracer(*sinks, clock=self._tracer.stamp))
+        return self._open(deck, options or self._options)
 
     @asynccontextmanager
     async def _open(
-        self, deck: str | Deck, options: RunOptions | None, tracer: Tracer
+        self, deck: str | Deck, options: RunOptions
     ) -> AsyncIterator["Session"]:
-        loaded = await self.load(deck)
-        options = options or self._options
-        tree = self._tree(loaded, options, tracer)
-        program = tree.program(
-            loaded,
-            root_permissions(loaded.permissions, run=options.permissions).effective,
+        loaded = deck if isinstance(deck, Deck) else await self.load(deck)
+        # A tracer of its own: a stream shows what is of this session and no other.
+        sinks = [self._tracer.emit] if self._tracer.is_on else []
+        tracer = Tracer(*sinks, clock=self._tracer.stamp)
+        begun = self._begin(loaded, options, tracer)
+        actor, hook = begun.actor, begun.tree.hook
+        mailbox, inbox = trio.open_memory_channel[Turn](1)
+        outbox, answers = trio.open_memory_channel[TurnEnded](1)
+        session = Session(
+            actor, begun.program, begun.tree, mailbox=mailbox, answers=answers
         )
-        run = RunStarted(run_id=new_id("run"), deck=program.name)
-        actor = DeckActor(tree, program, options.limits, run)
-        mailbox, inbox = trio.open_memory_channel[Turn](0)
-        _tell_start(run, tracer)
-        began = tracer.stamp()
-        session = Session(actor, program, mailbox, tree)
         problem: Exception | None = None
+        begun.tell_start()
         try:
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(tree.hook.run)
-                nursery.start_soon(session.live, inbox)
+                hook.start(nursery)
+                nursery.start_soon(run_with_hook, actor, inbox, outbox, hook)
                 try:
                     yield session
                 except Exception as raised:  # noqa: BLE001  # raised again below
@@ -165,13 +190,13 @@ class Runtime:
                     # a group with what the actors had to say.
                     problem = raised
                 finally:
+                    session.is_over = True
                     # The stop signal: who listens ends when there is nobody to hear.
                     mailbox.close()
-                    tree.hook.close()
                     if session.is_busy:
                         nursery.cancel_scope.cancel()
         finally:
-            _tell_end(run, tree, session.last, began)
+            begun.tell_end(session.last)
         if problem is not None:
             raise problem
 
@@ -187,69 +212,83 @@ class Runtime:
         loaded = await trio.to_thread.run_sync(self._cache.load, self._reader, deck)
         return loaded.usable()
 
-    def _tree(self, deck: Deck, options: RunOptions, tracer: Tracer) -> RunTree:
-        if len(self._programs) > _MAX_PROGRAMS:
-            self._programs.clear()  # Decks that were loaded anew leave theirs behind.
-        return RunTree(
+    def _begin(self, deck: Deck, options: RunOptions, tracer: Tracer) -> "_Begun":
+        program = self._programs.root(
+            deck, permissions=options.permissions, runtime_tools=options.runtime_tools
+        )
+        limits = options.limits
+        tree = RunTree(
             provider=self._provider,
             store=self._store,
             tracer=tracer,
-            hook=ToolHook(options.on_tool),
-            spent=Spent(),
+            hook=ToolHook(
+                options.on_tool,
+                max_calls=options.max_tool_calls,
+                call_seconds=options.tool_seconds,
+            ),
+            account=Account(max_tokens=limits.max_tokens, max_cost=limits.max_cost),
+            settled=trio.lowlevel.ParkingLot(),
+            limits=limits,
+            prices=options.prices,
             programs=self._programs,
-            names=_relative_to(deck.path),
             live=self._live,
             modules=self._modules,
             load=self.load,
             real_path=self._reader.real_path,
             default_models=options.models,
-            runtime_tools=options.runtime_tools,
             unconfined=options.unconfined,
         )
+        run = RunStarted(run_id=new_id("run"), deck=program.name)
+        actor = DeckActor(tree, program, run, bounds=Bounds(), account=tree.account)
+        return _Begun(actor, program, tree, run.run_id, tracer.stamp())
 
 
-def _tell_start(run: RunStarted, tracer: Tracer) -> None:
-    if tracer.is_on:
+class _Begun(msgspec.Struct, frozen=True, eq=False):
+    """A run that is about to start, and how it is told of."""
+
+    actor: DeckActor
+    program: Program
+    tree: RunTree
+    run_id: str
+    began: float
+
+    def tell_start(
+        self, context: JSONValue = msgspec.UNSET, message: str | None = None
+    ) -> None:
+        tracer = self.tree.tracer
+        if tracer.is_on:
+            tracer.emit(
+                events.RunStart(
+                    run_id=self.run_id,
+                    time=self.began,
+                    deck_path=self.program.name,
+                    input=None if context is msgspec.UNSET else context,
+                    initial_user_message=message,
+                    permissions=self.program.told_permissions,
+                )
+            )
+
+    def tell_end(self, last: TurnEnded | None) -> None:
+        tracer, spent = self.tree.tracer, self.tree.account.spent
+        if not tracer.is_on:
+            return
+        now = tracer.stamp()
         tracer.emit(
-            events.RunStart(run_id=run.run_id, time=tracer.stamp(), deck_path=run.deck)
+            events.RunEnd(
+                run_id=self.run_id,
+                time=now,
+                deck_path=self.program.name,
+                status=last.status if last else "cancelled",
+                error=error_of(last) if last else None,
+                duration=now - self.began,
+                passes=spent.passes,
+                calls=spent.calls,
+                decks=spent.decks,
+                usage=spent.as_usage(),
+                cost=spent.known_cost,
+                models=tuple(spent.models),
+            )
         )
-
-
-def _tell_end(
-    run: RunStarted, tree: RunTree, last: TurnEnded | None, began: float
-) -> None:
-    if not tree.tracer.is_on:
-        return
-    now, spent = tree.tracer.stamp(), tree.spent
-    tree.tracer.emit(
-        events.RunEnd(
-            run_id=run.run_id,
-            time=now,
-            deck_path=run.deck,
-            status=last.status if last else "cancelled",
-            error=error_of(last) if last else None,
-            duration=now - began,
-            passes=spent.passes,
-            calls=spent.calls,
-            decks=spent.decks,
-            usage=spent.as_usage(),
-        )
-    )
-
-
-def _relative_to(root: str) -> Callable[[str], str]:
-    """How the decks of a tree are shown: without the folders above it."""
-    folder = Path(root).parent.parent
-
-    def shown(path: str) -> str:
-        if path.startswith("gambit://"):
-            return path
-        try:
-            return Path(path).relative_to(folder).as_posix()
-        except ValueError:
-            return Path(path).name
-
-    return shown
 
 
 @asynccontextmanager

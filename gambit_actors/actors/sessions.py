@@ -4,6 +4,7 @@ A `Session` has a tracer of its own that passes everything on to the runtime's: 
 stream shows is of that session and no other, and who does not stream pays nothing.
 """
 
+import contextlib
 import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,7 +12,8 @@ from contextlib import asynccontextmanager
 import msgspec
 import trio
 
-from gambit_actors.actors.actor import DeckActor, Turn
+from gambit_actors.actors.actor import DeckActor
+from gambit_actors.actors.mailboxes import Turn
 from gambit_actors.actors.trees import RunTree
 from gambit_actors.errors import RequestError
 from gambit_actors.openresponses.base import JSONValue
@@ -36,7 +38,8 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
         value: the answer, checked against the deck's responseSchema and filled in.
         text: the answer as words.
         items: the whole conversation of the root deck.
-        usage: tokens of the whole tree.
+        usage: tokens of the run so far, with all decks below.
+        cost: the same in the currency of the prices; None where one is not known.
         failure: why there is no answer, if there is none.
         is_end: whether the deck asked for the whole conversation to stop.
     """
@@ -47,6 +50,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     text: str = ""
     items: tuple[Item, ...] = ()
     usage: Usage
+    cost: float | None = None
     failure: Failure | None = None
     is_end: bool = False
     envelope: dict[str, JSONValue] = {}
@@ -55,33 +59,49 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
 class Session:
     """A conversation with a deck. Made by `Runtime.open_session`.
 
+    Args:
+        actor: who answers.
+        program: the deck.
+        tree: what the actor shares with those below it.
+        mailbox: where turns are put, one at a time.
+        answers: where their ends come from.
+
     Attributes:
         is_busy: whether a turn is under way.
-        last: how the last turn ended; None if none has, or it was cancelled.
+        is_over: whether there will be no more.
+        last: how the last turn ended; None if none has.
     """
 
     def __init__(
         self,
         actor: DeckActor,
         program: Program,
-        mailbox: trio.MemorySendChannel[Turn],
         tree: RunTree,
+        *,
+        mailbox: trio.MemorySendChannel[Turn],
+        answers: trio.MemoryReceiveChannel[TurnEnded],
     ) -> None:
         self.is_busy = False
+        self.is_over = False
         self.last: TurnEnded | None = None
         self._actor = actor
         self._program = program
-        self._mailbox = mailbox
         self._tree = tree
-        self._scope = trio.CancelScope()
-        self._over = trio.Event()
+        self._mailbox = mailbox
+        self._answers = answers
+
+    @property
+    def run_id(self) -> str:
+        """The run that all turns of the session are of."""
+        return self._actor.run_id
 
     async def send(
         self, message: str | None = None, *, context: JSONValue = msgspec.UNSET
     ) -> RunResult:
         """Say something, and wait for the answer.
 
-        Who is cancelled here cancels the turn, and with it the session.
+        Who is cancelled here cancels the turn, and leaves when all of it has stopped.
+        The session goes on: something else can be said next.
 
         Args:
             message: None lets the deck speak first.
@@ -104,7 +124,7 @@ class Session:
         """Say something, and watch the answer come.
 
         Entering waits for nothing. Leaving before the last event cancels the turn, and
-        with it the session, and waits until both have stopped.
+        waits until all of it has stopped. The session goes on.
 
         Args:
             message: None lets the deck speak first.
@@ -121,7 +141,7 @@ class Session:
         tracer.add(feed)
         try:
             with feed.subscribe(max_events=max_events) as waiting:
-                stream = TurnStream(waiting, self._actor.run_id)
+                stream = TurnStream(waiting, self._actor.span)
                 async with trio.open_nursery() as nursery:
 
                     async def work() -> None:
@@ -139,70 +159,85 @@ class Session:
         if problem is not None:
             raise problem
 
-    async def live(self, inbox: trio.MemoryReceiveChannel[Turn]) -> None:
-        """Let the actor take turns until it is told to stop. For `Runtime` alone."""
-        try:
-            with self._scope:
-                await self._actor.run(inbox)
-        finally:
-            self._over.set()
-
     async def _ask(self, message: str | None, context: JSONValue) -> RunResult:
-        answer, answers = trio.open_memory_channel[TurnEnded](1)
-        turn = Turn(context=context, message=message, answer=answer)
+        turn = Turn(context=context, message=message, scope=trio.CancelScope())
         try:
-            with answer, answers:
-                await self._mailbox.send(turn)
-                self.last = await answers.receive()
+            self._mailbox.send_nowait(turn)
+            self.last = await self._wait(turn)
         finally:
-            if self.last is None:
-                # Nobody waits for the answer any more, so nothing may go on for it.
-                # Without an end of its own: an actor's last words have one.
-                self._scope.cancel()
-                with trio.CancelScope(shield=True, deadline=math.inf):
-                    await self._over.wait()
             self.is_busy = False
-        return self._result(self.last)
+        return result_of(self._actor, self._tree, self.last)
 
-    def _result(self, ended: TurnEnded) -> RunResult:
-        return RunResult(
-            run_id=self._actor.run_id,
-            status=ended.status,
-            value=ended.result,
-            text=ended.text,
-            items=tuple(self._actor.state.items),
-            usage=self._tree.spent.as_usage(),
-            failure=ended.failure,
-            is_end=ended.is_end,
-            envelope=ended.envelope,
-        )
+    async def _wait(self, turn: Turn) -> TurnEnded:
+        """Wait for the end of a turn; who does not wait any more calls it off."""
+        try:
+            return await self._answers.receive()
+        except trio.Cancelled:
+            turn.cancel()
+            # Without an end of its own: an actor's last words have one. If the actor
+            # is cancelled as well, it closes its side and there is no answer.
+            with (
+                contextlib.suppress(trio.EndOfChannel),
+                trio.CancelScope(shield=True, deadline=math.inf),
+            ):
+                self.last = await self._answers.receive()
+            raise
+        except trio.EndOfChannel:
+            # It broke. Whoever holds the session is told why, in a moment.
+            await trio.sleep_forever()  # noqa: ASYNC120  # that is the point
+            raise
 
     def _begin(self, message: str | None, context: JSONValue) -> JSONValue:
         """Take a turn if there is one to have; gives the context as it is to be."""
         if self.is_busy:
             msg = "the session is still busy with the last message"
             raise RequestError(msg)
-        if self._over.is_set():
-            msg = "the session is over: it was left, or a turn of it was cancelled"
+        if self.is_over:
+            msg = "the session is over: its block was left"
             raise RequestError(msg)
-        context = self._checked_context(message, context)
+        is_first = not self._actor.state.turns
+        context = checked_context(self._program, message, context, is_first=is_first)
         self.is_busy = True
-        self.last = None
         return context
 
-    def _checked_context(self, message: str | None, context: JSONValue) -> JSONValue:
-        deck = self._program.deck
-        is_first = not self._actor.state.turns
-        if context is not msgspec.UNSET and not is_first:
-            msg = "context can only be given with the first message"
-            raise RequestError(msg)
-        if message is None and is_first and deck.start_mode == "user":
-            msg = f"{self._program.name} waits for the user to speak: give it a message"
-            raise RequestError(msg)
-        schema = deck.context_schema
-        if schema is None or not is_first:
-            return context
-        return _fitting(schema, context, self._program.name)
+
+def result_of(actor: DeckActor, tree: RunTree, ended: TurnEnded) -> RunResult:
+    """What a turn came to, with what it took."""
+    spent = tree.account.spent
+    return RunResult(
+        run_id=actor.run_id,
+        status=ended.status,
+        value=ended.result,
+        text=ended.text,
+        items=tuple(actor.state.items),
+        usage=spent.as_usage(),
+        cost=spent.known_cost,
+        failure=ended.failure,
+        is_end=ended.is_end,
+        envelope=ended.envelope,
+    )
+
+
+def checked_context(
+    program: Program, message: str | None, context: JSONValue, *, is_first: bool = True
+) -> JSONValue:
+    """The context of a turn as the deck is to get it.
+
+    Raises:
+        RequestError: it does not fit, it comes too late, or the deck waits for the
+            user to speak.
+    """
+    deck = program.deck
+    if context is not msgspec.UNSET and not is_first:
+        msg = "context can only be given with the first message"
+        raise RequestError(msg)
+    if message is None and is_first and deck.start_mode == "user":
+        msg = f"{program.name} waits for the user to speak: give it a message"
+        raise RequestError(msg)
+    schema = deck.context_schema
+    if schema is None or not is_first:
+        return context
+    return _fitting(schema, context, program.name)
 
 
 class TurnStream:
@@ -215,10 +250,10 @@ class TurnStream:
         ended: what the turn came to; None until it has.
     """
 
-    def __init__(self, waiting: Subscription, run_id: str) -> None:
+    def __init__(self, waiting: Subscription, span: str) -> None:
         self.ended: RunResult | None = None
         self._waiting = waiting
-        self._run_id = run_id
+        self._span = span
 
     def __aiter__(self) -> Subscription:
         return self._waiting
@@ -228,7 +263,7 @@ class TurnStream:
 
         What a slow reader misses is missing; `result` has the whole answer.
         """
-        return TextPieces(self._waiting, self._run_id)
+        return TextPieces(self._waiting, self._span)
 
     @property
     def result(self) -> RunResult:
@@ -246,9 +281,9 @@ class TurnStream:
 class TextPieces:
     """The words in a stream of events. Made by `TurnStream.text`."""
 
-    def __init__(self, waiting: Subscription, run_id: str) -> None:
+    def __init__(self, waiting: Subscription, span: str) -> None:
         self._waiting = waiting
-        self._run_id = run_id
+        self._span = span
 
     def __aiter__(self) -> "TextPieces":
         return self
@@ -257,8 +292,8 @@ class TextPieces:
         async for event in self._waiting:
             match event:
                 case events.StreamEvent(
-                    run_id=run_id, event=OutputTextDelta(delta=piece)
-                ) if run_id == self._run_id:
+                    parent_action_call_id=span, event=OutputTextDelta(delta=piece)
+                ) if span == self._span:
                     return piece
         raise StopAsyncIteration
 

@@ -1,93 +1,118 @@
 """What an actor tells the trace, each kind of event in one place.
 
 Nothing is made if nobody listens. A `Teller` knows the span of its actor, so that every
-event has its place in the tree.
+event has its place in the tree. All events of a tree have the run id of its root.
 """
 
 from collections.abc import Callable
 from typing import Literal
 
-import msgspec
-
 from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.openresponses.events import Event
-from gambit_actors.openresponses.items import FunctionCall
+from gambit_actors.openresponses.items import FunctionCall, Item, Message
 from gambit_actors.openresponses.responses import Response
+from gambit_actors.run.budgets import Spent
 from gambit_actors.run.entries import Entry, ItemAdded, RunStarted, TurnEnded
+from gambit_actors.run.programs import Program
 from gambit_actors.trace import events
 from gambit_actors.trace.tracer import Tracer
 
+# Events are made with every keyword written out: passing on a dict of those that all
+# have in common took twice as long, and there are dozens in every run.
 
-class Teller(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+
+class Teller:
     """Tells of one actor.
 
     Attributes:
+        run_id: of the whole tree.
         deck: its deck, as it may be shown.
         span: the actor's own id in the tree.
+        parent: the span that it is in; None for a root.
     """
 
-    tracer: Tracer
-    run: RunStarted
-    deck: str
-    span: str
+    __slots__ = ("_program", "_run", "deck", "parent", "run_id", "span", "tracer")
 
-    def _at(self, span: str, parent: str | None = None) -> dict[str, JSONValue]:
-        """When an event happens, and where in the tree."""
-        return {
-            "run_id": self.run.run_id,
-            "time": self.tracer.stamp(),
-            "action_call_id": span,
-            "parent_action_call_id": parent,
-        }
+    def __init__(
+        self, tracer: Tracer, run: RunStarted, program: Program, span: str
+    ) -> None:
+        self.tracer = tracer
+        self.run_id = run.root_run_id or run.run_id
+        self.deck = program.name
+        self.span = span
+        self.parent = run.parent_call_id
+        self._program = program
+        self._run = run
 
-    def deck_start(self, label: str | None) -> None:
+    def deck_start(self) -> None:
         """The actor begins a turn."""
-        if self.tracer.is_on:
-            self.tracer.emit(
+        tracer = self.tracer
+        if tracer.is_on:
+            tracer.emit(
                 events.DeckStart(
-                    **self._at(self.span, self.run.parent_call_id),
+                    run_id=self.run_id,
+                    time=tracer.stamp(),
+                    action_call_id=self.span,
+                    parent_action_call_id=self.parent,
                     deck_path=self.deck,
-                    label=label,
-                    depth=self.run.depth,
+                    label=self._program.deck.label,
+                    depth=self._run.depth,
+                    log_run_id=self._run.run_id,
+                    permissions=self._program.told_permissions,
                 )
             )
 
-    def deck_end(self, ended: TurnEnded) -> None:
-        """The actor ends a turn."""
-        if self.tracer.is_on:
-            self.tracer.emit(
+    def deck_end(self, ended: TurnEnded, spent: Spent) -> None:
+        """The actor ends a turn, which used so much."""
+        tracer = self.tracer
+        if tracer.is_on:
+            tracer.emit(
                 events.DeckEnd(
-                    **self._at(self.span, self.run.parent_call_id),
+                    run_id=self.run_id,
+                    time=tracer.stamp(),
+                    action_call_id=self.span,
+                    parent_action_call_id=self.parent,
                     deck_path=self.deck,
                     status=ended.status,
                     error=error_of(ended),
+                    usage=spent.as_usage(),
+                    cost=spent.known_cost,
                 )
             )
 
     def user_message(self, message: str) -> None:
         """The user said something."""
-        if self.tracer.is_on:
-            self.tracer.emit(
+        tracer = self.tracer
+        if tracer.is_on:
+            tracer.emit(
                 events.UserMessage(
-                    **self._at(self.span),
+                    run_id=self.run_id,
+                    time=tracer.stamp(),
+                    action_call_id=self.span,
                     deck_path=self.deck,
                     message=message,
                 )
             )
 
     def model_call(
-        self, span: str, model: str, *, pass_number: int, items: int, tools: int
+        self, span: str, model: str, *, pass_number: int, items: list[Item], new: int
     ) -> None:
-        """A model is asked."""
-        if self.tracer.is_on:
-            self.tracer.emit(
+        """A model is asked; the last ``new`` items it has not been told before."""
+        tracer, tools = self.tracer, self._program.template.tools or ()
+        if tracer.is_on:
+            tracer.emit(
                 events.ModelCall(
-                    **self._at(span, self.span),
+                    run_id=self.run_id,
+                    time=tracer.stamp(),
+                    action_call_id=span,
+                    parent_action_call_id=self.span,
                     deck_path=self.deck,
                     model=model,
                     pass_number=pass_number,
-                    item_count=items,
-                    tool_count=tools,
+                    item_count=len(items),
+                    tool_count=len(tools),
+                    response_items=tuple(items[len(items) - new :]),
+                    tools=self._program.tool_names,
                 )
             )
 
@@ -101,12 +126,16 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         error: events.TraceError | None,
     ) -> None:
         """A model answered, failed, or was not waited for."""
-        if not self.tracer.is_on:
+        tracer = self.tracer
+        if not tracer.is_on:
             return
         unanswered = "failed" if error else "cancelled"
-        self.tracer.emit(
+        tracer.emit(
             events.ModelResult(
-                **self._at(span, self.span),
+                run_id=self.run_id,
+                time=tracer.stamp(),
+                action_call_id=span,
+                parent_action_call_id=self.span,
                 deck_path=self.deck,
                 model=model,
                 pass_number=pass_number,
@@ -121,10 +150,13 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     def failover(self, model: str, next_model: str, error: events.TraceError) -> None:
         """The next model is asked instead."""
-        if self.tracer.is_on:
-            self.tracer.emit(
+        tracer = self.tracer
+        if tracer.is_on:
+            tracer.emit(
                 events.ModelFailover(
-                    **self._at(self.span),
+                    run_id=self.run_id,
+                    time=tracer.stamp(),
+                    action_call_id=self.span,
                     deck_path=self.deck,
                     model=model,
                     next_model=next_model,
@@ -132,16 +164,20 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True, eq=False):
                 )
             )
 
-    def stream_of(self, model: str) -> Callable[[Event], None]:
+    def stream_of(self, span: str, model: str) -> Callable[[Event], None]:
         """What tells of the events of one answer, as they come."""
-        tracer = self.tracer
+        tracer, run_id, parent, deck = self.tracer, self.run_id, self.span, self.deck
+        make, emit, stamp = events.StreamEvent, tracer.emit, tracer.stamp
 
         def show(event: Event) -> None:
             if tracer.is_on:
-                tracer.emit(
-                    events.StreamEvent(
-                        **self._at(self.span),
-                        deck_path=self.deck,
+                emit(
+                    make(
+                        run_id=run_id,
+                        time=stamp(),
+                        action_call_id=span,
+                        parent_action_call_id=parent,
+                        deck_path=deck,
                         model=model,
                         event=event,
                     )
@@ -151,31 +187,60 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     def logged(self, entry: Entry) -> None:
         """An entry is in the log; an item of the conversation may be shown now."""
-        if self.tracer.is_on and isinstance(entry, ItemAdded):
-            self.tracer.emit(
-                events.ItemLogged(
-                    **self._at(self.span),
+        tracer = self.tracer
+        if not (tracer.is_on and isinstance(entry, ItemAdded)):
+            return
+        item = entry.item
+        tracer.emit(
+            events.ItemLogged(
+                run_id=self.run_id,
+                time=tracer.stamp(),
+                action_call_id=self.span,
+                deck_path=self.deck,
+                item=item,
+                source=entry.source,
+            )
+        )
+        # What a child says besides its result is between it and whoever watches.
+        if (
+            entry.source == "model"
+            and self._run.depth
+            and isinstance(item, Message)
+            and item.text
+        ):
+            tracer.emit(
+                events.Monolog(
+                    run_id=self.run_id,
+                    time=tracer.stamp(),
+                    action_call_id=self.span,
+                    parent_action_call_id=self.parent,
                     deck_path=self.deck,
-                    item=entry.item,
-                    source=entry.source,
+                    content=item.text,
                 )
             )
 
     def call_start(self, call: FunctionCall, kind: events.ToolKind) -> None:
         """A call begins; one to an action begins that, too."""
-        if not self.tracer.is_on:
+        tracer = self.tracer
+        if not tracer.is_on:
             return
         if kind == "action":
-            self.tracer.emit(
+            tracer.emit(
                 events.ActionStart(
-                    **self._at(call.call_id, self.span),
+                    run_id=self.run_id,
+                    time=tracer.stamp(),
+                    action_call_id=call.call_id,
+                    parent_action_call_id=self.span,
                     name=call.name,
                     path=call.name,
                 )
             )
-        self.tracer.emit(
+        tracer.emit(
             events.ToolCalled(
-                **self._at(call.call_id, self.span),
+                run_id=self.run_id,
+                time=tracer.stamp(),
+                action_call_id=call.call_id,
+                parent_action_call_id=self.span,
                 name=call.name,
                 args=call.arguments,
                 tool_kind=kind,
@@ -183,19 +248,19 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         )
 
     def call_end(
-        self,
-        call: FunctionCall,
-        kind: events.ToolKind,
-        *,
-        output: str | None,
+        self, call: FunctionCall, kind: events.ToolKind, *, output: str | None
     ) -> None:
         """A call has its output; None if it was not waited for."""
-        if not self.tracer.is_on:
+        tracer = self.tracer
+        if not tracer.is_on:
             return
         status: events.EndStatus = "cancelled" if output is None else "completed"
-        self.tracer.emit(
+        tracer.emit(
             events.ToolResult(
-                **self._at(call.call_id, self.span),
+                run_id=self.run_id,
+                time=tracer.stamp(),
+                action_call_id=call.call_id,
+                parent_action_call_id=self.span,
                 name=call.name,
                 result=output,
                 tool_kind=kind,
@@ -203,23 +268,34 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             )
         )
         if kind == "action":
-            self.tracer.emit(
+            tracer.emit(
                 events.ActionEnd(
-                    **self._at(call.call_id, self.span),
+                    run_id=self.run_id,
+                    time=tracer.stamp(),
+                    action_call_id=call.call_id,
+                    parent_action_call_id=self.span,
                     name=call.name,
                     path=call.name,
                     status=status,
                 )
             )
 
+    def internal_call(self, call: FunctionCall, output: str) -> None:
+        """A call that the runtime answers itself was made and answered."""
+        self.call_start(call, "internal")
+        self.call_end(call, "internal", output=output)
+
     def handler_said(
         self, kind: Literal["busy", "idle", "error"], message: str, elapsed_ms: int
     ) -> None:
         """A handler had something to say to the user."""
-        if self.tracer.is_on:
-            self.tracer.emit(
+        tracer = self.tracer
+        if tracer.is_on:
+            tracer.emit(
                 events.HandlerSaid(
-                    **self._at(self.span),
+                    run_id=self.run_id,
+                    time=tracer.stamp(),
+                    action_call_id=self.span,
                     deck_path=self.deck,
                     kind=kind,
                     message=message,
@@ -229,10 +305,14 @@ class Teller(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     def log(self, call_id: str, fields: dict[str, JSONValue]) -> None:
         """An author's code said something."""
-        if self.tracer.is_on:
-            self.tracer.emit(
+        tracer = self.tracer
+        if tracer.is_on:
+            tracer.emit(
                 events.Log(
-                    **self._at(call_id, self.span),
+                    run_id=self.run_id,
+                    time=tracer.stamp(),
+                    action_call_id=call_id,
+                    parent_action_call_id=self.span,
                     deck_path=self.deck,
                     **fields,
                 )

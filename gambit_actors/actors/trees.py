@@ -1,22 +1,21 @@
 """What all actors of one run share: where to ask, where to write, what is left.
 
-A `RunTree` is made for a root and handed down. It has the ports, the trace, the count
-of what was spent, and the list of who is alive.
+A `RunTree` is made for a root and handed down. It has the ports, the trace, the account
+of the whole run, and the list of who is alive.
 """
 
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
 import trio
 
 from gambit_actors.actors.compute import Modules
 from gambit_actors.actors.hook import ToolHook
+from gambit_actors.actors.program_cache import ProgramCache
 from gambit_actors.deck.model import Deck, Guardrails
-from gambit_actors.deck.permissions import Permissions, child_permissions
-from gambit_actors.run.budgets import Spent
+from gambit_actors.run.budgets import Account, Price
 from gambit_actors.run.ports import LogStore, ModelProvider
-from gambit_actors.run.programs import Program, RuntimeTool, program_from_deck
 from gambit_actors.run.steps import MAX_PASSES
 from gambit_actors.trace.tracer import Tracer
 
@@ -25,7 +24,25 @@ TIMEOUT_SECONDS = 120.0
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """What an invocation may use: its deck's word, or else what it was handed.
+    """Beyond these no deck of a run can go, whatever its guardrails say.
+
+    Attributes:
+        max_depth: how many decks may be inside each other.
+        max_passes: how often the model may be called in one invocation.
+        timeout_seconds: how long one invocation may take.
+        max_tokens: in and out, for the whole run with all its turns.
+        max_cost: the same in the currency of the prices.
+    """
+
+    max_depth: int | None = None
+    max_passes: int | None = None
+    timeout_seconds: float | None = None
+    max_tokens: int | None = None
+    max_cost: float | None = None
+
+
+class Bounds(msgspec.Struct, frozen=True, kw_only=True):
+    """What one invocation may use: its deck's word, or else what it was handed.
 
     Attributes:
         deadline: in Trio's time; never later than that of the invocation above.
@@ -37,36 +54,84 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     deadline: float = float("inf")
 
 
-def narrowed(limits: Limits, guardrails: Guardrails) -> Limits:
-    """The limits of a deck that is invoked now."""
+def narrowed(bounds: Bounds, guardrails: Guardrails, limits: Limits) -> Bounds:
+    """The bounds of a deck that is invoked now."""
     seconds = guardrails.timeout_seconds
     if seconds is None:
-        seconds = limits.timeout_seconds
-    own = trio.current_time() + seconds if seconds else float("inf")
-    return Limits(
-        max_depth=guardrails.max_depth or limits.max_depth,
-        max_passes=guardrails.max_passes or limits.max_passes,
+        seconds = bounds.timeout_seconds
+    seconds = seconds or float("inf")  # 0 sets no limit.
+    if limits.timeout_seconds is not None:
+        seconds = min(seconds, limits.timeout_seconds)
+    return Bounds(
+        max_depth=_least(guardrails.max_depth or bounds.max_depth, limits.max_depth),
+        max_passes=_least(
+            guardrails.max_passes or bounds.max_passes, limits.max_passes
+        ),
         timeout_seconds=seconds,
-        deadline=min(limits.deadline, own),
+        deadline=min(bounds.deadline, trio.current_time() + seconds),
     )
 
 
-class Live(msgspec.Struct, kw_only=True):
-    """An actor that is alive, for whoever looks."""
+def _least(value: int, limit: int | None) -> int:
+    return value if limit is None else min(value, limit)
+
+
+class Live(msgspec.Struct, kw_only=True, eq=False):
+    """An actor that is alive, as the list of them has it."""
 
     run_id: str
     deck: str
     depth: int
     parent_run_id: str | None
+    began: float
     doing: str = "starting"
+
+
+class LiveActor(msgspec.Struct, frozen=True, kw_only=True):
+    """An actor that was alive when somebody looked, with those below it.
+
+    Attributes:
+        doing: the model it asks, the calls it waits for, or ``waiting``.
+        seconds: how long it has been there.
+    """
+
+    run_id: str
+    deck: str
+    depth: int
+    doing: str
+    seconds: float
+    children: tuple["LiveActor", ...] = ()
+
+
+def actor_tree(alive: Mapping[str, Live]) -> tuple[LiveActor, ...]:
+    """Those that are alive as trees, the oldest first."""
+    now = trio.current_time()
+    below: dict[str | None, list[Live]] = {}
+    for live in alive.values():
+        # One whose parent is gone is shown all the same.
+        parent = live.parent_run_id if live.parent_run_id in alive else None
+        below.setdefault(parent, []).append(live)
+
+    def seen(live: Live) -> LiveActor:
+        return LiveActor(
+            run_id=live.run_id,
+            deck=live.deck,
+            depth=live.depth,
+            doing=live.doing,
+            seconds=now - live.began,
+            children=tuple(map(seen, below.get(live.run_id, ()))),
+        )
+
+    return tuple(map(seen, below.get(None, ())))
 
 
 class RunTree(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """What the actors of one run share.
 
     Attributes:
-        programs: what decks come to, kept by deck and permissions for all runs.
-        names: gives the path of a deck as it may be shown.
+        account: what the whole run has spent and may spend.
+        settled: where those wait who can spend again when others have been served.
+        programs: what decks come to, kept for all runs.
         live: the actors that are alive, in all runs of the runtime.
         load: loads a deck that code asks for by its path.
         real_path: gives the absolute path of a deck's file.
@@ -78,39 +143,17 @@ class RunTree(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     store: LogStore
     tracer: Tracer
     hook: ToolHook
-    spent: Spent
-    programs: dict[tuple[int, Permissions], Program]
-    names: Callable[[str], str]
+    account: Account
+    settled: trio.lowlevel.ParkingLot
+    limits: Limits
+    prices: Mapping[str, Price]
+    programs: ProgramCache
     live: dict[str, Live]
     modules: Modules
     load: Callable[[str], Awaitable[Deck]]
     real_path: Callable[[str], str]
     default_models: tuple[str, ...] = ()
-    runtime_tools: tuple[RuntimeTool, ...] = ()
     unconfined: frozenset[str] = frozenset()
-
-    def program(self, deck: Deck, permissions: Permissions) -> Program:
-        """What a deck with these permissions comes to."""
-        key = (id(deck), permissions)
-        known = self.programs.get(key)
-        if known is None or known.deck is not deck:
-            known = program_from_deck(
-                deck,
-                name=self.names(deck.path),
-                permissions=permissions,
-                runtime_tools=self.runtime_tools,
-            )
-            self.programs[key] = known
-        return known
-
-    def child_program(
-        self, parent: Program, deck: Deck, reference: Permissions | None
-    ) -> Program:
-        """What a deck comes to below another: never more than that may do."""
-        resolution = child_permissions(
-            parent.permissions, declaration=deck.permissions, reference=reference
-        )
-        return self.program(deck, resolution.effective)
 
 
 def new_id(prefix: str) -> str:

@@ -3,6 +3,7 @@
 The decks and the script come with the package. All else is as in any run.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -13,7 +14,7 @@ from rich.text import Text
 from gambit_actors.actors.hook import ExternalCall
 from gambit_actors.actors.runtime import RunOptions, Runtime, open_runtime
 from gambit_actors.actors.sessions import RunResult
-from gambit_actors.actors.trees import Live
+from gambit_actors.actors.trees import LiveActor
 from gambit_actors.cli.flow import printable
 from gambit_actors.cli.run import INTERRUPTED, Ending, run_until_interrupted, tell_end
 from gambit_actors.cli.showing import PipeConsole, Show
@@ -103,16 +104,15 @@ class Crowd:
 
     def __init__(self) -> None:
         self.runtime: Runtime | None = None
-        self._most: tuple[Live, ...] = ()
+        self._most: list[LiveActor] = []
 
     def __call__(self, event: TraceEvent) -> None:
         """Look who is there."""
         if self.runtime is None or not isinstance(event, ModelCall):
             return
-        alive = self.runtime.snapshot()
+        alive = list(_all_of(self.runtime.snapshot()))
         if len(alive) >= len(self._most):
-            # Copied, because an actor goes on and its entry with it.
-            self._most = tuple(msgspec.structs.replace(live) for live in alive)
+            self._most = alive
 
     def lines(self) -> list[Text]:
         """The tree, a line for each actor, those below another indented."""
@@ -124,3 +124,10 @@ class Crowd:
             )
             for name, live in zip(names, self._most, strict=True)
         ]
+
+
+def _all_of(actors: tuple[LiveActor, ...]) -> Iterator[LiveActor]:
+    """Actors with all below them, each before its children."""
+    for actor in actors:
+        yield actor
+        yield from _all_of(actor.children)

@@ -72,23 +72,26 @@ class Show:
         self._is_labelled = is_labelled
         self._is_streamed = is_streamed
         self._is_verbose = is_verbose
-        self._depths: dict[str, int] = {}
+        # By the span of the deck.
+        self._depths: dict[str | None, int] = {}
         self._has_begun = False
         # Of the last answer of the root's model: words before a call are no answer.
         self._has_said = False
 
     def feed(self, event: TraceEvent) -> None:
         """Show what is to be seen of an event."""
-        depth = self._depths.get(event.run_id, 0)
+        depth = self._depths.get(event.parent_action_call_id, 0)
         match event:
-            case DeckStart(run_id=run_id, depth=own):
-                self._depths[run_id] = own
+            case DeckStart(action_call_id=span, depth=own):
+                self._depths[span] = own
             case ModelCall() if depth == 0:
                 self._has_begun = self._has_said = False
             case StreamEvent(event=OutputTextDelta(delta=piece)) if depth == 0:
                 if self._is_streamed:
                     self._say(piece)
-            case ToolCalled(name=name, args=args):
+            case ToolCalled(name=name, args=args, tool_kind=kind):
+                if kind == "internal" and not self._is_verbose:
+                    return
                 self._note("calls", f"{'  ' * depth}{name} {args}")
             case ToolResult(name=name, result=str(result)):
                 self._note_result(depth, name, result)

@@ -31,7 +31,7 @@ MODEL_KEYS = (
 )
 """What can be asked of every model."""
 
-GUARDRAIL_KEYS = ("maxDepth", "maxPasses", "timeoutMs")
+GUARDRAIL_KEYS = ("maxCost", "maxDepth", "maxPasses", "maxTokens", "timeoutMs")
 
 PERMISSION_KEYS = ("read", "write", "net", "env", "run")
 

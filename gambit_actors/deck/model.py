@@ -95,11 +95,15 @@ class Guardrails(msgspec.Struct, frozen=True, kw_only=True):
         max_depth: how many decks may be inside each other.
         max_passes: how often the model may be called in one invocation.
         timeout_seconds: for one invocation; 0 sets no limit of its own.
+        max_tokens: in and out, for one invocation with all that is below it.
+        max_cost: in the currency of the prices, for the same.
     """
 
     max_depth: int | None = None
     max_passes: int | None = None
     timeout_seconds: float | None = None
+    max_tokens: int | None = None
+    max_cost: float | None = None
 
 
 class Handler(msgspec.Struct, frozen=True, kw_only=True):

@@ -66,6 +66,8 @@ def read_guardrails(table: Table | None) -> Guardrails:
         max_depth=table.whole("maxDepth", least=1),
         max_passes=table.whole("maxPasses", least=1),
         timeout_seconds=seconds(table, "timeoutMs"),
+        max_tokens=table.whole("maxTokens", least=1),
+        max_cost=table.number("maxCost", least=0),
     )
 
 

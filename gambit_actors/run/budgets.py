@@ -1,16 +1,64 @@
-"""What a tree of decks has spent, counted as it is spent."""
+"""What a tree of decks has spent, and what it may still spend.
+
+Every invocation has an `Account`, and the accounts of a tree are chained: what a deck
+spends is spent by all that are above it. A limit is kept by setting aside, before a
+model is asked, the most that the call may use, in every account up the chain or in
+none. Calls that run side by side therefore never spend the same tokens twice. When the
+call has ended, what it used is counted and the rest is given back.
+
+How many tokens a request will come to is not known before it is sent, so it is taken
+for more than it is: a token for every three bytes of its JSON. The answer is known to
+be no longer than it is told to be.
+"""
+
+from collections.abc import Iterator
 
 import msgspec
 
+from gambit_actors.openresponses.requests import CreateResponse
 from gambit_actors.openresponses.responses import (
     InputTokensDetails,
     OutputTokensDetails,
     Usage,
 )
 
+LEAST_OUTPUT = 16
+"""The shortest answer worth asking for, in tokens: the wire allows no less."""
+
+_BYTES_PER_TOKEN = 3
+_MILLION = 1_000_000
+_encode = msgspec.json.Encoder().encode
+
+
+class Price(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model costs, for a million tokens.
+
+    Attributes:
+        cached_input: for input that the provider had seen before; None if it costs
+            what other input does.
+    """
+
+    input: float
+    output: float
+    cached_input: float | None = None
+
+    def cost_of(self, usage: Usage) -> float:
+        """What an answer cost."""
+        cached = usage.input_tokens_details.cached_tokens
+        rate = self.input if self.cached_input is None else self.cached_input
+        fresh = usage.input_tokens - cached
+        total = fresh * self.input + cached * rate + usage.output_tokens * self.output
+        return total / _MILLION
+
 
 class Spent(msgspec.Struct, kw_only=True):
-    """What a part of a tree has used."""
+    """What a part of a tree has used.
+
+    Attributes:
+        cost: of what has a price.
+        has_unknown_cost: whether a model was asked whose price nobody knows.
+        models: those that answered, in the order in which they first did.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -21,18 +69,31 @@ class Spent(msgspec.Struct, kw_only=True):
     passes: int = 0
     calls: int = 0
     decks: int = 0
+    models: dict[str, None] = {}
 
     @property
     def total_tokens(self) -> int:
         """All tokens, in and out."""
         return self.input_tokens + self.output_tokens
 
-    def add_usage(self, usage: Usage) -> None:
+    @property
+    def known_cost(self) -> float | None:
+        """What it cost; None if a part of it is not known."""
+        return None if self.has_unknown_cost else self.cost
+
+    def add_answer(self, model: str, usage: Usage | None, price: Price | None) -> None:
         """Count what one answer used."""
-        self.input_tokens += usage.input_tokens
-        self.output_tokens += usage.output_tokens
-        self.cached_tokens += usage.input_tokens_details.cached_tokens
-        self.reasoning_tokens += usage.output_tokens_details.reasoning_tokens
+        self.passes += 1
+        self.models[model] = None
+        if usage is None or price is None:
+            self.has_unknown_cost = True
+        else:
+            self.cost += price.cost_of(usage)
+        if usage is not None:
+            self.input_tokens += usage.input_tokens
+            self.output_tokens += usage.output_tokens
+            self.cached_tokens += usage.input_tokens_details.cached_tokens
+            self.reasoning_tokens += usage.output_tokens_details.reasoning_tokens
 
     def as_usage(self) -> Usage:
         """The tokens in the form of a response."""
@@ -45,3 +106,224 @@ class Spent(msgspec.Struct, kw_only=True):
                 reasoning_tokens=self.reasoning_tokens
             ),
         )
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """What a call of a model is about to need.
+
+    Attributes:
+        input_tokens: the most that the request can come to.
+        output_tokens: how long the answer may be; None if nobody said.
+        price: of the model; None if it is not known.
+    """
+
+    model: str
+    input_tokens: int
+    output_tokens: int | None
+    price: Price | None
+
+
+class Reserved(msgspec.Struct, frozen=True, kw_only=True):
+    """What has been set aside for a call.
+
+    Attributes:
+        output_tokens: how long the answer may be, now.
+    """
+
+    output_tokens: int
+    tokens: int
+    cost: float
+
+
+class Short(msgspec.Struct, frozen=True, kw_only=True):
+    """There is not enough left.
+
+    Attributes:
+        is_final: whether there never will be; else calls that are under way may
+            give something back.
+    """
+
+    code: str
+    message: str
+    is_final: bool
+
+
+class Account:
+    """What an invocation, with all below it, has spent and may spend.
+
+    Args:
+        above: the account of whoever asked for it.
+        max_tokens: in and out; None for as many as those above allow.
+        max_cost: the same for money.
+
+    Attributes:
+        spent: what it has used.
+        is_limited: whether this or one above has a limit.
+        expecting: how many of those below will want a share and have none yet.
+    """
+
+    __slots__ = (
+        "_held",
+        "_held_cost",
+        "_held_tokens",
+        "above",
+        "expecting",
+        "is_limited",
+        "max_cost",
+        "max_tokens",
+        "spent",
+    )
+
+    def __init__(
+        self,
+        above: "Account | None" = None,
+        *,
+        max_tokens: int | None = None,
+        max_cost: float | None = None,
+    ) -> None:
+        self.above = above
+        self.max_tokens = max_tokens
+        self.max_cost = max_cost
+        self.spent = Spent()
+        self.expecting = 0
+        self.is_limited: bool = (
+            max_tokens is not None
+            or max_cost is not None
+            or (above is not None and above.is_limited)
+        )
+        self._held = 0
+        self._held_tokens = 0
+        self._held_cost = 0.0
+
+    def chain(self) -> "Iterator[Account]":
+        """This account and all above it."""
+        account: Account | None = self
+        while account is not None:
+            yield account
+            account = account.above
+
+    def count_deck(self) -> None:
+        """Count an invocation."""
+        for account in self.chain():
+            account.spent.decks += 1
+
+    def count_call(self) -> None:
+        """Count a call of an action or a tool."""
+        for account in self.chain():
+            account.spent.calls += 1
+
+    def count_answer(
+        self, model: str, usage: Usage | None, price: Price | None
+    ) -> None:
+        """Count what an answer used."""
+        for account in self.chain():
+            account.spent.add_answer(model, usage, price)
+
+    def expect(self, more: int) -> None:
+        """Say that so many more below will want a share, or fewer."""
+        for account in self.chain():
+            account.expecting += more
+
+    def reserve(self, wanted: Wanted) -> Reserved | Short:
+        """Set aside what a call may use, in all accounts of the chain or in none."""
+        room: int | None = wanted.output_tokens
+        for account in self.chain():
+            found = account.room_for(wanted)
+            if isinstance(found, Short):
+                return found
+            if found is not None:
+                room = found if room is None else min(room, found)
+        # A chain in which nothing is limited is not asked.
+        output = LEAST_OUTPUT if room is None else room
+        price = wanted.price
+        cost = _cost(wanted.input_tokens, output, price) if price else 0.0
+        reserved = Reserved(
+            output_tokens=output, tokens=wanted.input_tokens + output, cost=cost
+        )
+        for account in self.chain():
+            account.hold(reserved, 1)
+        return reserved
+
+    def give_back(self, reserved: Reserved) -> None:
+        """Take back what was set aside: the call is over, and counted for itself."""
+        for account in self.chain():
+            account.hold(reserved, -1)
+
+    def hold(self, reserved: Reserved, sign: int) -> None:
+        """Set aside in this account alone, or with -1 take back."""
+        self._held += sign
+        self._held_tokens += sign * reserved.tokens
+        self._held_cost += sign * reserved.cost
+        if not self._held:
+            self._held_cost = 0.0  # Sums of fractions do not come back to nothing.
+
+    def room_for(self, wanted: Wanted) -> int | Short | None:
+        """How long an answer this account has room for; None for any length."""
+        rooms = [
+            room
+            for room in (self._room_in_tokens(wanted), self._room_in_cost(wanted))
+            if room is not None
+        ]
+        for room in rooms:
+            if isinstance(room, Short):
+                return room
+        whole = [room for room in rooms if isinstance(room, int)]
+        return min(whole) if whole else None
+
+    def _room_in_tokens(self, wanted: Wanted) -> int | Short | None:
+        if self.max_tokens is None:
+            return None
+        left = self.max_tokens - self.spent.total_tokens - self._held_tokens
+        room = left - wanted.input_tokens
+        if room >= LEAST_OUTPUT:
+            return self._share(room, wanted)
+        return Short(
+            code="max_tokens",
+            message=f"of {self.max_tokens} tokens {max(left, 0)} are left, and the "
+            f"next call of {wanted.model} may need "
+            f"{wanted.input_tokens + LEAST_OUTPUT}",
+            is_final=not self._held,
+        )
+
+    def _room_in_cost(self, wanted: Wanted) -> int | Short | None:
+        if self.max_cost is None:
+            return None
+        price = wanted.price
+        if price is None:
+            message = f"maxCost is set, and the price of {wanted.model} is not known"
+            return Short(code="unknown_price", message=message, is_final=True)
+        left = self.max_cost - self.spent.cost - self._held_cost
+        needed = _cost(wanted.input_tokens, LEAST_OUTPUT, price)
+        if left >= needed:
+            if not price.output:
+                return None
+            rest = left - _cost(wanted.input_tokens, 0, price)
+            return self._share(int(rest * _MILLION / price.output), wanted)
+        return Short(
+            code="max_cost",
+            message=f"of {self.max_cost:g} {max(left, 0.0):.6g} is left, and the next "
+            f"call of {wanted.model} may cost {needed:.6g}",
+            is_final=not self._held,
+        )
+
+    def _share(self, room: int, wanted: Wanted) -> int:
+        """How much of the room one call takes: what it is told to, or its share."""
+        if wanted.output_tokens is not None:
+            return min(room, wanted.output_tokens)
+        # Those who run side by side and have nothing yet get as much each.
+        return max(room // max(self.expecting - self._held, 1), LEAST_OUTPUT)
+
+
+def wanted_by(request: CreateResponse, model: str, price: Price | None) -> Wanted:
+    """What a request may need."""
+    size = len(_encode(request))
+    return Wanted(
+        model=model,
+        input_tokens=size // _BYTES_PER_TOKEN + 1,
+        output_tokens=request.max_output_tokens,
+        price=price,
+    )
+
+
+def _cost(input_tokens: int, output_tokens: int, price: Price) -> float:
+    return (input_tokens * price.input + output_tokens * price.output) / _MILLION

@@ -4,7 +4,7 @@ Bad arguments are the model's mistake, and it gets to read what was wrong: an en
 with status 400 and every problem in it. Nothing here runs anything.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TypeAlias
 
 import msgspec
@@ -144,21 +144,21 @@ def _plan_tool(
     return ToolCall(call=call, name=call.name, arguments=checked)
 
 
-def with_unique_calls(items: Sequence[Item], before: Sequence[Item]) -> list[Item]:
+def with_unique_calls(items: Sequence[Item], used: Collection[str]) -> list[Item]:
     """The items of an answer; a call with an id that was used gets another.
 
     Some models number their calls from the start in every answer. An output must lead
     to one call and no other.
     """
-    used = {item.call_id for item in before if isinstance(item, FunctionCall)}
     found: list[Item] = []
+    taken: set[str] = set()
     for item in items:
         if isinstance(item, FunctionCall):
             call_id, count = item.call_id, 1
-            while call_id in used:
+            while call_id in used or call_id in taken:
                 count += 1
                 call_id = f"{item.call_id}_{count}"
-            used.add(call_id)
+            taken.add(call_id)
             if call_id != item.call_id:
                 found.append(msgspec.structs.replace(item, call_id=call_id))
                 continue

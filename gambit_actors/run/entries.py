@@ -31,10 +31,15 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RunStarted(_Entry, tag="run.started", frozen=True, kw_only=True):
-    """A run began: which deck, and for whom."""
+    """A run began: which deck, and for whom.
+
+    Attributes:
+        root_run_id: the run that the whole tree began with; None if it is this.
+    """
 
     run_id: str
     deck: str
+    root_run_id: str | None = None
     parent_run_id: str | None = None
     parent_call_id: str | None = None
     depth: int = 0

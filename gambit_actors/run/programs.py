@@ -56,9 +56,13 @@ class Program(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     Attributes:
         name: the deck's path as it may be shown: relative to where its tree starts.
+        root: the path of the deck that its tree starts with.
+        runtime_tools: what the program around the run adds.
+        told_permissions: its permissions as a trace has them; None for none.
         opening: the prompt as an item; None if it is empty.
         offers: what the model may call, by name.
         template: the request without its input and model.
+        tool_names: what is offered, in order.
         answers_in_text: whether the answer is a string, and not JSON.
     """
 
@@ -68,8 +72,12 @@ class Program(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     opening: Message | None
     offers: dict[str, Offer]
     template: CreateResponse
+    tool_names: tuple[str, ...]
     answers_in_text: bool
     input_validators: dict[str, Validator]
+    root: str
+    runtime_tools: tuple[RuntimeTool, ...] = ()
+    told_permissions: JSONValue = None
 
 
 def program_from_deck(
@@ -77,6 +85,7 @@ def program_from_deck(
     *,
     name: str,
     permissions: Permissions,
+    root: str | None = None,
     runtime_tools: tuple[RuntimeTool, ...] = (),
 ) -> Program:
     """Work out what a model is told and offered.
@@ -113,12 +122,18 @@ def program_from_deck(
         opening=system_message(deck.prompt) if deck.prompt else None,
         offers=offers,
         template=_template(deck.model_params, tuple(tools), shape),
+        tool_names=tuple(tool.name for tool in tools),
         answers_in_text=is_text,
         input_validators={
             tool.name: tool.input_schema.validator
             for tool in deck.tools
             if tool.input_schema is not None
         },
+        root=deck.path if root is None else root,
+        runtime_tools=runtime_tools,
+        told_permissions=(
+            None if permissions == Permissions() else msgspec.to_builtins(permissions)
+        ),
     )
 
 

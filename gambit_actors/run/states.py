@@ -39,12 +39,14 @@ class RunState:
         answer: the model's last answer; None if the model has to be asked again.
         said: the text of that answer.
         refused: the words of its refusal.
+        call_ids: of all calls there ever were.
         responses: calls that gave the result or the end, in this turn.
         ended: how the last turn ended; None while one is going on.
     """
 
     __slots__ = (
         "answer",
+        "call_ids",
         "ended",
         "finished",
         "is_over",
@@ -71,6 +73,7 @@ class RunState:
         self.pending: dict[str, FunctionCall] = {}
         self.started: dict[str, int] = {}
         self.finished: dict[str, str] = {}
+        self.call_ids: set[str] = set()
         self.answer: ModelAnswered | None = None
         self.said: list[str] = []
         self.refused = ""
@@ -118,9 +121,11 @@ class RunState:
         self.items.append(item)
         self.sent.append(in_input_form(item))
         match item:
-            case FunctionCall(call_id=call_id) if entry.source == "model":
+            case FunctionCall(call_id=call_id):
+                self.call_ids.add(call_id)
                 # Only a model asks for things; what others say of calls is history.
-                self.pending[call_id] = item
+                if entry.source == "model":
+                    self.pending[call_id] = item
             case FunctionCallOutput(call_id=call_id, output=output):
                 self._answered(call_id, output)
             case Message(role="assistant") if entry.source == "model":

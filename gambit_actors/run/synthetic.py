@@ -66,7 +66,9 @@ def moved(schema: JSONValue, to: str) -> JSONValue:
     return inner
 
 
-def context_items(call_id: str, context: JSONValue) -> tuple[Item, Item]:
+def context_items(
+    call_id: str, context: JSONValue
+) -> tuple[FunctionCall, FunctionCallOutput]:
     """Context as a call that has been made and answered."""
     output = _encode(context).decode()
     return (

@@ -85,21 +85,32 @@ class UserMessage(_Event, tag="message.user", frozen=True, kw_only=True):
 
 
 class DeckStart(_Event, tag="deck.start", frozen=True, kw_only=True):
-    """An actor began to work on a deck."""
+    """An actor began to work on a deck.
+
+    Attributes:
+        log_run_id: the id that its log has; that of a root is the run's own.
+    """
 
     deck_path: str
     label: str | None = None
     depth: int = 0
+    log_run_id: str | None = None
     permissions: JSONValue = None
 
 
 class DeckEnd(_Event, tag="deck.end", frozen=True, kw_only=True):
-    """An actor stopped; ``usage`` is that of the deck and all below it."""
+    """An actor has ended a turn.
+
+    Attributes:
+        usage: tokens that the turn took, with all decks below.
+        cost: the same in money; None where a price is not known.
+    """
 
     deck_path: str
     status: EndStatus
     error: TraceError | None = None
     usage: Usage | None = None
+    cost: float | None = None
 
 
 class ActionStart(_Event, tag="action.start", frozen=True, kw_only=True):

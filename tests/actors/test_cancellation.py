@@ -42,7 +42,7 @@ def files() -> dict[str, str]:
     action = '[[actions]]\nname = "{0}"\ndescription = "Do."\npath = "{0}/PROMPT.md"\n'
     return {
         "PROMPT.md": root(action.format("a") + action.format("b") + TOOL + HANDLERS),
-        "a/PROMPT.md": root(CHILD),
+        "a/PROMPT.md": root(CHILD + TOOL),
         "b/PROMPT.md": root(CHILD),
         "h/PROMPT.md": root(),
         "e/PROMPT.md": root(CHILD),
@@ -51,7 +51,7 @@ def files() -> dict[str, str]:
 
 
 def script() -> list[Reply]:
-    """Three calls at once, one of which fails; then an answer."""
+    """Three calls at once, one fails, one makes two of its own; then an answer."""
     respond = (Call(name="gambit_respond", arguments={"payload": {}}),)
     names = ("a", "b", "crm")
     return [
@@ -60,7 +60,12 @@ def script() -> list[Reply]:
             latency_seconds=0.3,
             calls=tuple(Call(name=name, arguments={}) for name in names),
         ),
-        Reply(deck="*a/PROMPT.md", latency_seconds=0.3, calls=respond),
+        Reply(
+            deck="*a/PROMPT.md",
+            latency_seconds=0.3,
+            calls=(Call(name="crm", arguments={}), Call(name="crm", arguments={})),
+        ),
+        Reply(deck="*a/PROMPT.md", calls=respond),
         Reply(deck="*b/PROMPT.md", fault="error", message="Down."),
         Reply(deck="*e/PROMPT.md", calls=respond),
         Reply(deck="*h/PROMPT.md", text="One moment.", times=0),

@@ -25,8 +25,8 @@ from gambit_actors.trace.events import (
     StreamEvent,
     TraceEvent,
 )
-from gambit_actors.trace.trees import unbalanced
-from tests.actors.playing import ANYTHING, calls, root, stage
+from gambit_actors.trace.trees import trees_from_events, unbalanced, walk
+from tests.actors.playing import ANYTHING, calls, outputs_of, root, stage
 from tests.deck.reading import Texts
 
 ONE = {"PROMPT.md": root()}
@@ -90,8 +90,13 @@ async def test_a_turn_is_watched_with_everything_below_it() -> None:
     assert isinstance(seen[0], DeckStart)
     assert isinstance(seen[-1], DeckEnd)
     assert [e.depth for e in seen if isinstance(e, DeckStart)] == [0, 1]
-    assert len({event.run_id for event in seen}) == 2
+    assert {event.run_id for event in told} == {stream.result.run_id}
     assert unbalanced(told) == []
+    (run,) = trees_from_events(told)
+    (deck,) = run.children
+    (call,) = [span for span in deck.children if span.kind == "action"]
+    (child,) = [span for span in walk([call]) if span.kind == "deck"]
+    assert child.name == "a/PROMPT.md"
 
 
 async def test_text_is_what_the_root_says() -> None:
@@ -183,13 +188,13 @@ async def test_leaving_a_stream_cancels_its_turn(autojump_clock: MockClock) -> N
                     if isinstance(event, StreamEvent) and isinstance(
                         event.event, OutputTextDelta
                     ):
-                        assert len(on.runtime.snapshot()) == 2
+                        (actor,) = on.runtime.snapshot()
+                        assert len(actor.children) == 1
                         break
-            assert on.runtime.snapshot() == ()
+            (actor,) = on.runtime.snapshot()
+            assert (actor.doing, actor.children) == ("waiting", ())
             with pytest.raises(RequestError, match="has no result"):
                 _ = stream.result
-            with pytest.raises(RequestError, match="the session is over"):
-                await session.send("Still there?")
         assert unbalanced(on.sink.events) == []
         (end,) = on.sink.of(RunEnd)
         assert end.status == "cancelled"
@@ -197,6 +202,47 @@ async def test_leaving_a_stream_cancels_its_turn(autojump_clock: MockClock) -> N
             ended, closed = log.entries[-2:]
             assert isinstance(ended, TurnEnded)
             assert (ended.status, closed) == ("cancelled", RunEnded(status="cancelled"))
+
+
+@pytest.mark.parametrize("is_streamed", [True, False])
+async def test_a_session_goes_on_after_a_turn_that_was_cancelled(
+    is_streamed: bool, autojump_clock: MockClock
+) -> None:
+    """Calls of the cut turn have outputs, half words are kept, and more can be said."""
+    script = [
+        Reply(text="Let me see. ", calls=calls("a").calls),
+        Reply(deck="*a/PROMPT.md", text="a b c d e f", fault="hang"),
+        Reply(text="one two three four", fault="hang"),
+        Reply(text="All is well."),
+    ]
+    async with stage(TREE, script) as on:
+        async with on.runtime.open_session("PROMPT.md") as session:
+            for _ in range(2):
+                with trio.move_on_after(1) as scope:
+                    if is_streamed:
+                        async with session.stream("Hi.") as stream:
+                            async for _event in stream:
+                                pass
+                    else:
+                        await session.send("Hi.")
+                assert scope.cancelled_caught
+                assert session.last is not None
+                assert session.last.status == "cancelled"
+            result = await session.send("And now?")
+        assert unbalanced(on.sink.events) == []
+    assert (result.status, result.text) == ("completed", "All is well.")
+    said = [i.text for i in result.items if isinstance(i, Message)]
+    assert said == [
+        "Be kind.",
+        "Hi.",
+        "Let me see. ",
+        "Hi.",
+        "one two ",
+        "And now?",
+        "All is well.",
+    ]
+    (output,) = outputs_of(result.items)["a"]
+    assert '"code":"not_carried_out"' in output
 
 
 async def test_a_send_that_is_not_waited_for_is_cancelled(
@@ -208,10 +254,9 @@ async def test_a_send_that_is_not_waited_for_is_cancelled(
             with trio.move_on_after(1) as scope:
                 await session.send("Hi.")
             assert scope.cancelled_caught
-            assert on.runtime.snapshot() == ()
-            assert isinstance(on.entries()[-1], RunEnded)
-            with pytest.raises(RequestError, match="the session is over"):
-                await session.send("Hi.")
+            assert [actor.doing for actor in on.runtime.snapshot()] == ["waiting"]
+            assert isinstance(on.entries()[-1], TurnEnded)
+        assert isinstance(on.entries()[-1], RunEnded)
         assert unbalanced(on.sink.events) == []
 
 

@@ -1,0 +1,84 @@
+"""How an actor is talked to: what goes into its mailbox, and asking it just once."""
+
+from typing import Protocol
+
+import msgspec
+import trio
+
+from gambit_actors.actors.hook import ToolHook
+from gambit_actors.openresponses.base import JSONValue
+from gambit_actors.run.entries import TurnEnded
+
+
+class Turn(msgspec.Struct, kw_only=True, eq=False):
+    """A message in a mailbox: what a deck is asked for.
+
+    Attributes:
+        context: what the deck is given to know; UNSET for nothing.
+        message: what the user says; None if the deck is to speak first.
+        scope: what the work on it is done in; it gets the deck's deadline.
+        is_cancelled: whether whoever asked has called it off.
+    """
+
+    context: JSONValue = msgspec.UNSET
+    message: str | None = None
+    scope: trio.CancelScope
+    is_cancelled: bool = False
+
+    def cancel(self) -> None:
+        """Call it off. What is under way for it stops, and it ends as cancelled."""
+        self.is_cancelled = True
+        self.scope.cancel()
+
+
+class Actor(Protocol):
+    """Takes turns from a mailbox, one at a time, until that is closed."""
+
+    async def run(
+        self,
+        inbox: trio.MemoryReceiveChannel[Turn],
+        outbox: trio.MemorySendChannel[TurnEnded],
+    ) -> None:
+        """Answer each turn with the one end it comes to; close both when done."""
+
+
+async def ask_once(
+    actor: Actor,
+    context: JSONValue,
+    message: str | None,
+    *,
+    hook: ToolHook | None = None,
+) -> TurnEnded:
+    """Have an actor answer once, and wait until it is gone.
+
+    Args:
+        actor: who to ask.
+        context: what it is given to know; UNSET for nothing.
+        message: what it is told; None lets it speak first.
+        hook: what is to live as long as the actor does, if it is a root.
+    """
+    mailbox, inbox = trio.open_memory_channel[Turn](1)
+    outbox, answers = trio.open_memory_channel[TurnEnded](1)
+    turn = Turn(context=context, message=message, scope=trio.CancelScope())
+    async with trio.open_nursery() as nursery:
+        if hook is None:
+            nursery.start_soon(actor.run, inbox, outbox)
+        else:
+            hook.start(nursery)
+            nursery.start_soon(run_with_hook, actor, inbox, outbox, hook)
+        mailbox.send_nowait(turn)
+        mailbox.close()
+    return answers.receive_nowait()
+
+
+async def run_with_hook(
+    actor: Actor,
+    inbox: trio.MemoryReceiveChannel[Turn],
+    outbox: trio.MemorySendChannel[TurnEnded],
+    hook: ToolHook,
+) -> None:
+    """Let a root take turns; when it is gone nobody has calls for the hook."""
+    try:
+        await actor.run(inbox, outbox)
+    finally:
+        hook.close()

@@ -1,0 +1,222 @@
+"""Asking models: one after the other until one answers, within what may be spent.
+
+What a model had said when it was cut is not lost: the pieces are put together when
+there is no answer, and only then, so that an answer costs nothing extra.
+"""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import msgspec
+import trio
+
+from gambit_actors.actors.telling import Teller
+from gambit_actors.actors.trees import Live, RunTree
+from gambit_actors.errors import ProviderError
+from gambit_actors.openresponses.builder import ResponseBuilder
+from gambit_actors.openresponses.events import Event
+from gambit_actors.openresponses.items import Message
+from gambit_actors.openresponses.requests import CreateResponse
+from gambit_actors.openresponses.responses import Response
+from gambit_actors.run.budgets import Account, Price, Reserved, wanted_by
+from gambit_actors.run.entries import Failure
+from gambit_actors.run.ports import ModelContext
+from gambit_actors.run.programs import Program
+from gambit_actors.run.states import RunState
+from gambit_actors.trace import events
+
+Touch: TypeAlias = Callable[[], None]
+
+
+class Answered(msgspec.Struct, frozen=True):
+    """A model gave an answer, which may say that it failed."""
+
+    model: str
+    response: Response
+
+
+class ModelCalls:
+    """Asks the models of one deck, for one actor.
+
+    Args:
+        tree: what the actor shares with others.
+        program: the deck.
+        live: the actor's entry in the list of those alive; says which model it asks.
+        teller: what tells of it.
+    """
+
+    __slots__ = ("_live", "_pieces", "_program", "_teller", "_told", "_tree")
+
+    def __init__(
+        self, tree: RunTree, program: Program, live: Live, teller: Teller
+    ) -> None:
+        self._tree = tree
+        self._program = program
+        self._live = live
+        self._teller = teller
+        self._told = 0
+        self._pieces: list[Event] = []
+
+    async def ask(
+        self,
+        request: CreateResponse,
+        state: RunState,
+        account: Account,
+        touch: Touch | None,
+    ) -> Answered | Failure:
+        """Ask the deck's models in their order.
+
+        Args:
+            request: what to ask, without the model.
+            state: the run so far.
+            account: what the invocation may spend.
+            touch: told when there is a sign of life.
+        """
+        models = self._program.deck.model_params.models or self._tree.default_models
+        if not models:
+            await trio.lowlevel.checkpoint()
+            return Failure(
+                code="no_model", message=f"{self._teller.deck} names no model"
+            )
+        for index, model in enumerate(models):
+            self._live.doing = model
+            found = await self._ask_one(request, model, state, account, touch)
+            if isinstance(found, Response):
+                return Answered(model, found)
+            if isinstance(found, Failure):
+                return found  # Nothing that another model could help with.
+            if index + 1 < len(models):
+                self._pieces.clear()
+                self._teller.failover(model, models[index + 1], _told(found))
+        return Failure(code="model_unavailable", message=str(found))  # noqa: ASYNC910  # there was one to ask
+
+    def unfinished(self) -> tuple[Message, ...]:
+        """What a model had said when it was cut, if one was; once.
+
+        Only words: a call that is half written is not one, and reasoning without its
+        end cannot be sent back.
+        """
+        pieces, self._pieces = self._pieces, []
+        builder = ResponseBuilder()
+        for piece in pieces:
+            builder.feed(piece)
+        return tuple(
+            msgspec.structs.replace(item, status="incomplete")
+            for item in builder.partial().output
+            if isinstance(item, Message) and item.text
+        )
+
+    async def _ask_one(
+        self,
+        request: CreateResponse,
+        model: str,
+        state: RunState,
+        account: Account,
+        touch: Touch | None,
+    ) -> Response | Failure | ProviderError:
+        request = msgspec.structs.replace(request, model=model)
+        price = self._tree.prices.get(model)
+        reserved: Reserved | None = None
+        if account.is_limited:
+            room = await self._reserve(request, model, account, price)
+            if isinstance(room, Failure):
+                return room
+            reserved = room
+            request = msgspec.structs.replace(
+                request, max_output_tokens=reserved.output_tokens
+            )
+        try:
+            found = await self._call(request, model, state, touch)
+            if isinstance(found, Response):
+                # Before anything is given back: nobody may see it as not spent.
+                account.count_answer(model, found.usage, price)
+        finally:
+            if reserved is not None:
+                account.give_back(reserved)
+                self._tree.settled.unpark_all()
+        return found
+
+    async def _reserve(
+        self,
+        request: CreateResponse,
+        model: str,
+        account: Account,
+        price: Price | None,
+    ) -> Reserved | Failure:
+        """Set aside what the call may use; wait if others may give something back."""
+        wanted = wanted_by(request, model, price)
+        while True:
+            found = account.reserve(wanted)
+            if isinstance(found, Reserved):
+                return found  # noqa: ASYNC910  # a model is asked next
+            if found.is_final:
+                return Failure(code=found.code, message=found.message)  # noqa: ASYNC910
+            await self._tree.settled.park()
+
+    async def _call(
+        self,
+        request: CreateResponse,
+        model: str,
+        state: RunState,
+        touch: Touch | None,
+    ) -> Response | ProviderError:
+        teller, pass_number = self._teller, state.passes + 1
+        context = ModelContext(
+            run_id=self._live.run_id,
+            deck=teller.deck,
+            turn=state.turns,
+            pass_number=pass_number,
+        )
+        span = f"{teller.span}:{state.turns}.{pass_number}"
+        sent = state.sent
+        teller.model_call(
+            span,
+            model,
+            pass_number=pass_number,
+            items=sent,
+            new=len(sent) - self._told,
+        )
+        self._told = len(sent)
+        response: Response | None = None
+        problem: ProviderError | None = None
+        try:
+            response = await self._tree.provider.responses(
+                request, context, self._on_event(span, model, touch)
+            )
+        except ProviderError as raised:
+            problem = raised
+        finally:
+            teller.model_result(
+                span,
+                model,
+                pass_number=pass_number,
+                response=response,
+                error=None if problem is None else _told(problem),
+            )
+        # A provider has waited for its answer, or for its refusal.
+        if response is None:
+            assert problem is not None  # noqa: S101  # there is one of the two
+            return problem  # noqa: ASYNC910
+        self._pieces.clear()
+        return response  # noqa: ASYNC910
+
+    def _on_event(
+        self, span: str, model: str, touch: Touch | None
+    ) -> Callable[[Event], None]:
+        """What takes the pieces of an answer: kept, told, and a sign of life."""
+        keep = self._pieces.append
+        if touch is None and not self._teller.tracer.is_on:
+            return keep
+        show = self._teller.stream_of(span, model)
+
+        def take(event: Event) -> None:
+            keep(event)
+            show(event)
+            if touch is not None:
+                touch()
+
+        return take
+
+
+def _told(problem: ProviderError) -> events.TraceError:
+    return events.TraceError(code="provider_error", message=str(problem))
