@@ -21,7 +21,7 @@ import trio
 from gambit_actors.actors.carrying_out import CallRunner
 from gambit_actors.actors.children import Asker
 from gambit_actors.actors.handlers import IdleWatch, after_model_error
-from gambit_actors.actors.mailboxes import Turn
+from gambit_actors.actors.mailboxes import Turn, next_turn
 from gambit_actors.actors.model_calls import ModelCalls
 from gambit_actors.actors.telling import Teller
 from gambit_actors.actors.trees import Bounds, Live, RunTree, narrowed, new_id
@@ -143,7 +143,7 @@ class DeckActor:
             try:
                 self._log = await tree.store.open_log(run)
                 self.state.feed(run)
-                async for turn in inbox:
+                while (turn := await next_turn(inbox)) is not None:
                     ended = await self._take(turn)
                     status = ended.status
                     self._live.doing = "waiting"

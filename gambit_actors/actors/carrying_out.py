@@ -5,7 +5,7 @@ under way. The outputs join the conversation together, in the order of the calls
 a call fails, the model reads why; only what is wrong with us ends the run.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeAlias
 
 import trio
@@ -42,6 +42,12 @@ from gambit_actors.run.synthetic import completion_items
 from gambit_actors.trace.events import ToolKind
 
 Append: TypeAlias = Callable[[Sequence[Entry]], Awaitable[None]]
+Keep: TypeAlias = Callable[[str, str], Awaitable[None]]
+"""Writes down what a call gave: its id, and the text of its output."""
+
+LAST_WORDS_SECONDS = 5.0
+"""How long a call that was cut may take to write down what it gave."""
+
 _Acting: TypeAlias = ActionCall | ToolCall | BuiltinCall
 
 
@@ -58,24 +64,34 @@ class CallRunner:
     ) -> None:
         """Carry out calls, and add their outputs to the conversation."""
         plans = [plan_call(self._asker.program, call) for call in calls]
+        texts = dict(state.finished)
         acting = [
             plan
             for plan in plans
-            if isinstance(plan, _ACTING) and plan.call.call_id not in state.finished
+            if isinstance(plan, _ACTING) and plan.call.call_id not in texts
         ]
+
+        async def keep_one(call_id: str, text: str) -> None:
+            texts[call_id] = text
+            await append([CallEnded(call_id=call_id, output=text)])
+
+        async def keep_all(call_id: str, text: str) -> None:
+            texts[call_id] = text
+            await append(self._outputs(plans, texts))
+
         if acting:
             await append([_started(plan, state) for plan in acting])
-            await self._act(acting, append)
+        if len(acting) == 1:
+            # There is nothing to run it beside, and nothing for its output to wait for.
+            await self._one(acting[0], keep_all)
+        else:
+            await self._side_by_side(acting, keep_one)
+            await append(self._outputs(plans, texts))
         self._tell_others(plans)
-        entries: list[Entry] = []
-        for plan in plans:
-            entries += self._output(plan, state)
-        await append(entries)
 
-    async def _act(self, acting: Sequence[_Acting], append: Append) -> None:
-        if len(acting) == 1:  # There is nothing to run it beside.
-            await self._one(acting[0], append)
-            return
+    async def _side_by_side(self, acting: Sequence[_Acting], keep: Keep) -> None:
+        if not acting:
+            return  # noqa: ASYNC910  # outputs are written next
         actions = sum(isinstance(plan, ActionCall) for plan in acting)
         account = self._asker.account
         # So that those who run side by side share what may be spent.
@@ -83,11 +99,11 @@ class CallRunner:
         try:
             async with trio.open_nursery() as nursery:
                 for plan in acting:
-                    nursery.start_soon(self._one, plan, append)
+                    nursery.start_soon(self._one, plan, keep)
         finally:
             account.expect(-actions)
 
-    async def _one(self, plan: _Acting, append: Append) -> None:
+    async def _one(self, plan: _Acting, keep: Keep) -> None:
         call, kind, teller = plan.call, _kind(plan), self._asker.teller
         self._asker.account.count_call()
         teller.call_start(call, kind)
@@ -95,7 +111,7 @@ class CallRunner:
         try:
             envelope = await self._with_handlers(plan)
             text = self._text_of(envelope, call)
-            await append([CallEnded(call_id=call.call_id, output=text)])
+            await _see_to_it(keep, call.call_id, text)
             output = text
         finally:
             teller.call_end(call, kind, output=output)
@@ -170,21 +186,25 @@ class CallRunner:
             )
         )
 
-    def _output(self, plan: PlannedCall, state: RunState) -> list[Entry]:
-        """The output of a call as an item, and what is said about an action besides."""
-        call = plan.call
-        if isinstance(plan, RespondCall | RefusedCall):
-            text = self._answer_to(plan)
-        else:
-            text = state.finished[call.call_id]
-        item = FunctionCallOutput(call_id=call.call_id, output=text)
-        entries: list[Entry] = [ItemAdded(item=item, source="tool")]
-        if isinstance(plan, ActionCall):
-            items = completion_items(new_id("event"), text)
-            entries += [ItemAdded(item=item, source="tool") for item in items]
-        for words in self._said.get(call.call_id, []):
-            said = assistant_message(words)
-            entries.append(ItemAdded(item=said, source="handler"))
+    def _outputs(
+        self, plans: Sequence[PlannedCall], texts: Mapping[str, str]
+    ) -> list[Entry]:
+        """The outputs of calls as items, in the order in which they were made."""
+        entries: list[Entry] = []
+        for plan in plans:
+            call = plan.call
+            if isinstance(plan, RespondCall | RefusedCall):
+                text = self._answer_to(plan)
+            else:
+                text = texts[call.call_id]
+            output = FunctionCallOutput(call_id=call.call_id, output=text)
+            entries.append(ItemAdded(item=output, source="tool"))
+            if isinstance(plan, ActionCall):
+                items = completion_items(new_id("event"), text)
+                entries += [ItemAdded(item=item, source="tool") for item in items]
+            for words in self._said.get(call.call_id, ()):
+                said = assistant_message(words)
+                entries.append(ItemAdded(item=said, source="handler"))
         return entries
 
     def _source(self, call: FunctionCall) -> CallSource:
@@ -195,6 +215,20 @@ class CallRunner:
             deck_path=self._asker.program.name,
             name=call.name,
         )
+
+
+async def _see_to_it(keep: Keep, call_id: str, text: str) -> None:
+    """Write down what a call gave, also if the run is cancelled meanwhile.
+
+    It has happened. A log that did not know would have it done again.
+    """
+    try:
+        await keep(call_id, text)
+    except trio.Cancelled:
+        # What was cancelled did not happen, so it is done now.
+        with trio.move_on_after(LAST_WORDS_SECONDS, shield=True):
+            await keep(call_id, text)
+        raise
 
 
 # What a model did wrong is for the model to read, and not for a handler.

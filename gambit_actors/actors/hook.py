@@ -19,7 +19,7 @@ from gambit_actors.run.envelopes import Envelope, envelope_from, refusal
 MAX_CALLS = 100
 
 
-class ExternalCall(msgspec.Struct, frozen=True, kw_only=True):
+class ExternalCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What ``on_tool`` is told about a call."""
 
     name: str
@@ -102,18 +102,21 @@ class ToolHook:
         self._put(asked)
         try:
             await asked.done.wait()
-        except trio.Cancelled:
+        except trio.Cancelled:  # noqa: ASYNC103  # see below
             asked.is_left = True
             asked.scope.cancel()
             if asked.is_started:
                 # Without an end of its own: Trio waits for threads and cleanup anyway.
                 with trio.CancelScope(shield=True, deadline=math.inf):
                     await asked.done.wait()
-            raise
+            if asked.envelope is None:
+                raise
+            # It was done in spite of the cancel, as a thread always is: that is not
+            # to be forgotten. Whoever waits next is cancelled.
         if asked.envelope is None:
             message = f"{call.name} was cancelled"
-            return refusal(499, "cancelled", message)
-        return asked.envelope
+            return refusal(499, "cancelled", message)  # noqa: ASYNC910  # it has waited
+        return asked.envelope  # noqa: ASYNC910
 
     def _put(self, asked: _Asked) -> None:
         """Put a call into the inbox, and see that somebody takes it."""

@@ -42,6 +42,24 @@ class Actor(Protocol):
         """Answer each turn with the one end it comes to; close both when done."""
 
 
+async def next_turn(inbox: trio.MemoryReceiveChannel[Turn]) -> Turn | None:
+    """Wait for a turn; None when there will be no more.
+
+    One that is there is taken at once: an actor is mostly started with its only one,
+    and gives way soon enough in what it does for it.
+    """
+    try:
+        return inbox.receive_nowait()  # noqa: ASYNC910  # see above
+    except trio.WouldBlock:
+        pass
+    except trio.EndOfChannel:
+        return None  # noqa: ASYNC910  # see above
+    try:
+        return await inbox.receive()
+    except trio.EndOfChannel:
+        return None  # noqa: ASYNC910  # it has waited
+
+
 async def ask_once(
     actor: Actor,
     context: JSONValue,

@@ -31,7 +31,7 @@ MAX_EVENTS = 1000
 """How many events of a stream may wait for a reader before the oldest are missed."""
 
 
-class RunResult(msgspec.Struct, frozen=True, kw_only=True):
+class RunResult(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a run, or a turn of a session, came to.
 
     Attributes:

@@ -41,7 +41,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     max_cost: float | None = None
 
 
-class Bounds(msgspec.Struct, frozen=True, kw_only=True):
+class Bounds(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What one invocation may use: its deck's word, or else what it was handed.
 
     Attributes:

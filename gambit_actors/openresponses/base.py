@@ -69,6 +69,7 @@ class Open(
     kw_only=True,
     omit_defaults=True,
     forbid_unknown_fields=True,
+    gc=False,  # A document is a tree: the collector would find nothing in it.
 ):
     """An object of the wire, with the keys we know as fields and the rest in extra."""
 

@@ -30,7 +30,7 @@ _MILLION = 1_000_000
 _encode = msgspec.json.Encoder().encode
 
 
-class Price(msgspec.Struct, frozen=True, kw_only=True):
+class Price(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a model costs, for a million tokens.
 
     Attributes:
@@ -51,7 +51,7 @@ class Price(msgspec.Struct, frozen=True, kw_only=True):
         return total / _MILLION
 
 
-class Spent(msgspec.Struct, kw_only=True):
+class Spent(msgspec.Struct, kw_only=True, gc=False):
     """What a part of a tree has used.
 
     Attributes:
@@ -108,7 +108,7 @@ class Spent(msgspec.Struct, kw_only=True):
         )
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class Wanted(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a call of a model is about to need.
 
     Attributes:
@@ -123,7 +123,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     price: Price | None
 
 
-class Reserved(msgspec.Struct, frozen=True, kw_only=True):
+class Reserved(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What has been set aside for a call.
 
     Attributes:
@@ -135,7 +135,7 @@ class Reserved(msgspec.Struct, frozen=True, kw_only=True):
     cost: float
 
 
-class Short(msgspec.Struct, frozen=True, kw_only=True):
+class Short(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """There is not enough left.
 
     Attributes:

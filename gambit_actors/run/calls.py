@@ -22,7 +22,7 @@ _decode = msgspec.json.Decoder().decode
 _MOST_PROBLEMS = 20
 
 
-class ActionCall(msgspec.Struct, frozen=True, kw_only=True):
+class ActionCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A deck or a module is to be run."""
 
     call: FunctionCall
@@ -30,7 +30,7 @@ class ActionCall(msgspec.Struct, frozen=True, kw_only=True):
     input: JSONValue
 
 
-class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
+class ToolCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The program around the run is to be asked."""
 
     call: FunctionCall
@@ -38,7 +38,7 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     arguments: dict[str, JSONValue]
 
 
-class BuiltinCall(msgspec.Struct, frozen=True, kw_only=True):
+class BuiltinCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A built-in tool is to be used."""
 
     call: FunctionCall
@@ -46,7 +46,7 @@ class BuiltinCall(msgspec.Struct, frozen=True, kw_only=True):
     arguments: dict[str, JSONValue]
 
 
-class RespondCall(msgspec.Struct, frozen=True, kw_only=True):
+class RespondCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The deck has its result, or wants the conversation to end."""
 
     call: FunctionCall
@@ -54,7 +54,7 @@ class RespondCall(msgspec.Struct, frozen=True, kw_only=True):
     is_end: bool = False
 
 
-class RefusedCall(msgspec.Struct, frozen=True, kw_only=True):
+class RefusedCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Nothing is to be done; this is what the model is told."""
 
     call: FunctionCall

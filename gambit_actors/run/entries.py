@@ -18,11 +18,11 @@ ItemSource: TypeAlias = Literal["deck", "user", "model", "tool", "handler", "run
 RunStatus: TypeAlias = Literal["completed", "failed", "cancelled"]
 
 
-class _Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class _Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """What all entries have in common."""
 
 
-class Failure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Failure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """Why something did not work, for a person and for a program."""
 
     code: str

@@ -22,7 +22,7 @@ _FIELDS: dict[str, type | tuple[type, ...]] = {
 }
 
 
-class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """The result of a call, with what is said about it.
 
     Attributes:
@@ -44,7 +44,7 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 _FIRST_ERROR = 400
 
 
-class CallSource(msgspec.Struct, frozen=True, kw_only=True):
+class CallSource(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Which call an envelope answers; this is shown to the model."""
 
     run_id: str

@@ -15,7 +15,7 @@ from gambit_actors.openresponses.responses import Response
 from gambit_actors.run.entries import Entry, RunStarted
 
 
-class ModelContext(msgspec.Struct, frozen=True, kw_only=True):
+class ModelContext(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """For whom a model is asked.
 
     Attributes:

@@ -40,20 +40,20 @@ _decode = msgspec.json.Decoder().decode
 _FENCED = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL | re.IGNORECASE)
 
 
-class CallModel(msgspec.Struct, frozen=True):
+class CallModel(msgspec.Struct, frozen=True, gc=False):
     """The model is to be asked. First these entries are to be logged."""
 
     request: CreateResponse
     first: tuple[Entry, ...] = ()
 
 
-class RunTools(msgspec.Struct, frozen=True):
+class RunTools(msgspec.Struct, frozen=True, gc=False):
     """These calls are to be carried out, side by side."""
 
     calls: tuple[FunctionCall, ...]
 
 
-class Finish(msgspec.Struct, frozen=True):
+class Finish(msgspec.Struct, frozen=True, gc=False):
     """The turn is over; this is how."""
 
     ended: TurnEnded

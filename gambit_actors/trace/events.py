@@ -19,7 +19,9 @@ ToolKind: TypeAlias = Literal["action", "external", "internal", "builtin"]
 EndStatus: TypeAlias = Literal["completed", "failed", "cancelled"]
 
 
-class TraceError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class TraceError(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False
+):
     """Why something ended as it did."""
 
     code: str
@@ -33,6 +35,9 @@ class _Event(
     omit_defaults=True,
     tag_field="type",
     rename="camel",
+    # Events hold values and lead nowhere else. The collector need not look at them,
+    # and in a busy runtime there are more of them than of anything.
+    gc=False,
 ):
     """What all events have."""
 
