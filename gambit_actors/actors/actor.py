@@ -179,10 +179,8 @@ class DeckActor:
         self._has_finished = False
         self._teller.deck_start()
         ended = _ended("cancelled", "cancelled", "the run was cancelled")
-        scope = turn.scope
-        scope.deadline = self._bounds.deadline
         try:
-            with scope:
+            with turn.begin(self._bounds.deadline) as scope:
                 ended = await self._work_watched(turn)
             if scope.cancelled_caught and not turn.is_cancelled:
                 seconds = self._bounds.timeout_seconds

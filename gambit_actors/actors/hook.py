@@ -7,6 +7,7 @@ and turns whatever comes back, an error included, into an envelope.
 
 import inspect
 import math
+from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
@@ -52,15 +53,24 @@ class _Asked(msgspec.Struct, eq=False):
 class ToolHook:
     """Asks the program around a run.
 
-    It is an actor with one inbox and as many hands as there are calls at once: a call
-    that finds no hand free gets a new one, up to ``max_calls``, and a hand that is done
-    takes the next call. A run that calls no tool has none.
+    An actor with one inbox, and a task for each call that is out. A task that is done
+    takes the next call from the inbox; where there is none, it goes.
 
     Args:
         on_tool: who is asked; None if nobody is there.
         max_calls: how many calls are out at once.
         call_seconds: how long one may take.
     """
+
+    __slots__ = (
+        "_busy",
+        "_call_seconds",
+        "_inbox",
+        "_max_calls",
+        "_nursery",
+        "_on_tool",
+        "_threads",
+    )
 
     def __init__(
         self,
@@ -70,23 +80,18 @@ class ToolHook:
         call_seconds: float = math.inf,
     ) -> None:
         self._on_tool = on_tool
-        self._nursery: trio.Nursery | None = None
         self._max_calls = max_calls
         self._call_seconds = call_seconds
+        self._nursery: trio.Nursery | None = None
         self._threads: trio.CapacityLimiter | None = None
-        self._inbox: trio.MemoryReceiveChannel[_Asked] | None = None
-        self._outside: trio.MemorySendChannel[_Asked] | None = None
-        self._hands = 0
-        self._free = 0
+        # Not a channel: nobody waits at its other end. It has one call at most for
+        # each who waits here, so it needs no limit.
+        self._inbox: deque[_Asked] = deque()
+        self._busy = 0
 
     def start(self, nursery: trio.Nursery) -> None:
         """Let its tasks live in the nursery of the run, which they do not outlive."""
         self._nursery = nursery
-
-    def close(self) -> None:
-        """Take no more calls; hands that are free go."""
-        if self._outside is not None:
-            self._outside.close()
 
     async def ask(self, call: ExternalCall) -> Envelope:
         """Have a call carried out.
@@ -120,32 +125,19 @@ class ToolHook:
 
     def _put(self, asked: _Asked) -> None:
         """Put a call into the inbox, and see that somebody takes it."""
-        if self._outside is None or self._inbox is None:
-            # Without a limit: there is one call at most for each who waits.
-            self._outside, self._inbox = trio.open_memory_channel[_Asked](math.inf)
-        self._outside.send_nowait(asked)
-        if self._free:
-            self._free -= 1  # Whoever is free has been woken with it.
-        elif self._hands < self._max_calls:
+        self._inbox.append(asked)
+        if self._busy < self._max_calls:
             assert self._nursery is not None  # noqa: S101  # started with the run
-            self._hands += 1
-            self._nursery.start_soon(self._serve, self._inbox)
+            self._busy += 1
+            self._nursery.start_soon(self._work)
 
-    async def _serve(self, inbox: trio.MemoryReceiveChannel[_Asked]) -> None:
-        """Take calls, one after the other, until the inbox is closed."""
-        while True:
-            try:
-                asked = inbox.receive_nowait()
-            except trio.WouldBlock:
-                self._free += 1
-                try:
-                    asked = await inbox.receive()
-                except trio.EndOfChannel:
-                    return  # noqa: ASYNC910  # it has waited for this
-            except trio.EndOfChannel:
-                await trio.lowlevel.checkpoint()
-                return
-            await self._answer(asked)
+    async def _work(self) -> None:  # noqa: ASYNC910  # started because there is one
+        """Take calls, one after the other, as long as there are some."""
+        try:
+            while self._inbox:
+                await self._answer(self._inbox.popleft())
+        finally:
+            self._busy -= 1
 
     async def _answer(self, asked: _Asked) -> None:
         if asked.is_left:

@@ -16,19 +16,27 @@ class Turn(msgspec.Struct, kw_only=True, eq=False):
     Attributes:
         context: what the deck is given to know; UNSET for nothing.
         message: what the user says; None if the deck is to speak first.
-        scope: what the work on it is done in; it gets the deck's deadline.
+        scope: what the work on it is done in; None until it has begun.
         is_cancelled: whether whoever asked has called it off.
     """
 
     context: JSONValue = msgspec.UNSET
     message: str | None = None
-    scope: trio.CancelScope
+    scope: trio.CancelScope | None = None
     is_cancelled: bool = False
 
     def cancel(self) -> None:
         """Call it off. What is under way for it stops, and it ends as cancelled."""
         self.is_cancelled = True
-        self.scope.cancel()
+        if self.scope is not None:
+            self.scope.cancel()
+
+    def begin(self, deadline: float) -> trio.CancelScope:
+        """Give the scope to work on it in, which ends at the deadline."""
+        self.scope = trio.CancelScope(deadline=deadline)
+        if self.is_cancelled:
+            self.scope.cancel()
+        return self.scope
 
 
 class Actor(Protocol):
@@ -77,26 +85,11 @@ async def ask_once(
     """
     mailbox, inbox = trio.open_memory_channel[Turn](1)
     outbox, answers = trio.open_memory_channel[TurnEnded](1)
-    turn = Turn(context=context, message=message, scope=trio.CancelScope())
+    turn = Turn(context=context, message=message)
     async with trio.open_nursery() as nursery:
-        if hook is None:
-            nursery.start_soon(actor.run, inbox, outbox)
-        else:
+        if hook is not None:
             hook.start(nursery)
-            nursery.start_soon(run_with_hook, actor, inbox, outbox, hook)
+        nursery.start_soon(actor.run, inbox, outbox)
         mailbox.send_nowait(turn)
         mailbox.close()
     return answers.receive_nowait()
-
-
-async def run_with_hook(
-    actor: Actor,
-    inbox: trio.MemoryReceiveChannel[Turn],
-    outbox: trio.MemorySendChannel[TurnEnded],
-    hook: ToolHook,
-) -> None:
-    """Let a root take turns; when it is gone nobody has calls for the hook."""
-    try:
-        await actor.run(inbox, outbox)
-    finally:
-        hook.close()

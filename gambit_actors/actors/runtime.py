@@ -19,7 +19,7 @@ import trio
 from gambit_actors.actors.actor import DeckActor
 from gambit_actors.actors.compute import Modules
 from gambit_actors.actors.hook import MAX_CALLS, OnTool, ToolHook
-from gambit_actors.actors.mailboxes import Turn, ask_once, run_with_hook
+from gambit_actors.actors.mailboxes import Turn, ask_once
 from gambit_actors.actors.memory_log import MemoryStore
 from gambit_actors.actors.program_cache import ProgramCache
 from gambit_actors.actors.sessions import (
@@ -182,7 +182,7 @@ class Runtime:
         try:
             async with trio.open_nursery() as nursery:
                 hook.start(nursery)
-                nursery.start_soon(run_with_hook, actor, inbox, outbox, hook)
+                nursery.start_soon(actor.run, inbox, outbox)
                 try:
                     yield session
                 except Exception as raised:  # noqa: BLE001  # raised again below

@@ -160,7 +160,7 @@ class Session:
             raise problem
 
     async def _ask(self, message: str | None, context: JSONValue) -> RunResult:
-        turn = Turn(context=context, message=message, scope=trio.CancelScope())
+        turn = Turn(context=context, message=message)
         try:
             self._mailbox.send_nowait(turn)
             self.last = await self._wait(turn)

@@ -332,5 +332,7 @@ def _finish_reason(response: Response | None) -> str:
         return "error"
     if response.status != "completed":
         return "length" if response.status == "incomplete" else "error"
-    has_calls = any(isinstance(item, FunctionCall) for item in response.output)
-    return "tool_calls" if has_calls else "stop"
+    for item in response.output:
+        if isinstance(item, FunctionCall):
+            return "tool_calls"
+    return "stop"

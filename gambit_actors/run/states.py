@@ -4,6 +4,9 @@
 the same entries, so both come to the same state, and to the same next step.
 """
 
+from collections.abc import Callable
+from typing import ClassVar
+
 from gambit_actors.openresponses.followup import in_input_form
 from gambit_actors.openresponses.items import (
     FunctionCall,
@@ -83,32 +86,31 @@ class RunState:
 
     def feed(self, entry: Entry) -> None:
         """Take in one entry."""
-        match entry:
-            case ItemAdded():
-                self._add(entry)
-            case ModelAnswered():
-                self.passes += 1
-                self.answer = entry
-                self.said = []
-                self.refused = ""
-            case CallStarted(call_id=call_id, attempt=attempt):
-                self.started[call_id] = attempt
-            case CallEnded(call_id=call_id, output=output):
-                self.finished[call_id] = output
-            case TurnStarted():
-                self._begin_turn()
-            case TurnEnded():
-                self.ended = entry
-            case RunStarted() | RunEnded():
-                self._begin_or_end(entry)
+        # By type, and not by a match: this runs for every entry of every run.
+        self._FEEDS[type(entry)](self, entry)
 
-    def _begin_or_end(self, entry: RunStarted | RunEnded) -> None:
-        if isinstance(entry, RunStarted):
-            self.run = entry
-        else:
-            self.is_over = True
+    def _begin(self, entry: RunStarted) -> None:
+        self.run = entry
 
-    def _begin_turn(self) -> None:
+    def _end(self, _entry: RunEnded) -> None:
+        self.is_over = True
+
+    def _take_answer(self, entry: ModelAnswered) -> None:
+        self.passes += 1
+        self.answer = entry
+        self.said = []
+        self.refused = ""
+
+    def _start_call(self, entry: CallStarted) -> None:
+        self.started[entry.call_id] = entry.attempt
+
+    def _end_call(self, entry: CallEnded) -> None:
+        self.finished[entry.call_id] = entry.output
+
+    def _end_turn(self, entry: TurnEnded) -> None:
+        self.ended = entry
+
+    def _begin_turn(self, _entry: TurnStarted) -> None:
         self.turns += 1
         self.passes = self.repairs = 0
         self.answer = None
@@ -149,6 +151,17 @@ class RunState:
         # an envelope that says why.
         if call.name in (RESPOND, END) and output == call.arguments:
             self.responses.append(call)
+
+    _FEEDS: ClassVar[dict[type[Entry], Callable[..., None]]] = {
+        RunStarted: _begin,
+        TurnStarted: _begin_turn,
+        ItemAdded: _add,
+        ModelAnswered: _take_answer,
+        CallStarted: _start_call,
+        CallEnded: _end_call,
+        TurnEnded: _end_turn,
+        RunEnded: _end,
+    }
 
 
 def state_from_entries(entries: list[Entry]) -> RunState:
