@@ -62,7 +62,7 @@ bench: $(VENV)/.bench ## measure SSE events, loading decks, checking arguments, 
 	@$(PY) -m benchmarks.deck_loading
 	@$(PY) -m benchmarks.runs
 
-soak: $(VENV)/.dev ## the long sweeps: all tests, many more random examples
+soak: $(VENV)/.dev ## the long sweeps: 50,000 runs, many more random examples
 	@HYPOTHESIS_PROFILE=soak $(PY) -m pytest -m "" $(PYTEST_ARGS)
 
 docs: conformance $(VENV)/.docs ## build the documentation into docs/_build/html
