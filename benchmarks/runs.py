@@ -162,7 +162,7 @@ def _not_run(cases: Sequence[Case], options: argparse.Namespace) -> Iterator[str
     for case in cases:
         slow = [name for name in case.slow_peers if _is_there(name)]
         if slow and not options.full:
-            yield f"{' and '.join(slow)} in {case.title}: minutes; --full runs them"
+            yield f"{' and '.join(slow)} in {case.title}: would take minutes; --full"
 
 
 def _tell_progress(words: str) -> None:
