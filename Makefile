@@ -57,11 +57,12 @@ format: $(VENV)/.dev ## rewrite the code in the house format
 	@$(PY) -m ruff format .
 	@$(PY) -m ruff check --fix .
 
-bench: $(VENV)/.bench ## measure SSE events, loading decks, checking arguments
+bench: $(VENV)/.bench ## measure SSE events, loading decks, checking arguments, running
 	@$(PY) -m benchmarks.sse_events
 	@$(PY) -m benchmarks.deck_loading
+	@$(PY) -m benchmarks.runs
 
-soak: $(VENV)/.dev ## the long sweeps: all tests, many more random examples
+soak: $(VENV)/.dev ## the long sweeps: 50,000 runs, many more random examples
 	@HYPOTHESIS_PROFILE=soak $(PY) -m pytest -m "" $(PYTEST_ARGS)
 
 docs: conformance $(VENV)/.docs ## build the documentation into docs/_build/html

@@ -23,7 +23,8 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True):
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """One target in one case: what was asked, what was found.
 
-    ``is_met`` is None where the peer to compare with is not installed.
+    ``is_met`` is None where the peer to compare with is not installed. What is found
+    is a ratio unless ``unit`` says otherwise.
     """
 
     target: str
@@ -31,6 +32,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     case: str
     found: float | None
     is_met: bool | None
+    unit: str = "x"
 
 
 def cost_from(timing: Timing, pieces: int, labels: tuple[str, str, str]) -> Cost:

@@ -15,6 +15,11 @@ def options_from(
     arguments: Sequence[str] | None, *, prog: str, description: str
 ) -> argparse.Namespace:
     """Read the options: quick, strict and json."""
+    return new_parser(prog=prog, description=description).parse_args(arguments)
+
+
+def new_parser(*, prog: str, description: str) -> argparse.ArgumentParser:
+    """A parser for those options, to which a benchmark may add its own."""
     parser = argparse.ArgumentParser(prog=prog, description=description)
     parser.add_argument("--quick", action="store_true", help="a short smoke test")
     parser.add_argument(
@@ -23,7 +28,7 @@ def options_from(
     parser.add_argument(
         "--json", type=Path, metavar="FILE", help="also write the results here"
     )
-    return parser.parse_args(arguments)
+    return parser
 
 
 def finish(

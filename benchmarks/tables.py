@@ -47,8 +47,14 @@ def verdict_rows(
     rows = [["target", subject, case, "found", ""]]
     for verdict in verdicts:
         where = [verdict.target, verdict.subject, verdict.case]
-        rows.append([*where, times(verdict.found), _MARKS[verdict.is_met]])
+        rows.append([*where, _found(verdict), _MARKS[verdict.is_met]])
     return rows
+
+
+def _found(verdict: Verdict) -> str:
+    if verdict.found is None or verdict.unit == "x":
+        return times(verdict.found)
+    return f"{verdict.found:.1f} {verdict.unit}"
 
 
 def times(ratio: float | None) -> str:
