@@ -19,11 +19,13 @@ import trio
 
 from gambit_actors.actors.actor import DeckActor, Turn
 from gambit_actors.actors.compute import Modules
+from gambit_actors.actors.confined.confinement import Confinement, open_confinement
+from gambit_actors.actors.confined.rules import Platform
 from gambit_actors.actors.hook import OnTool, ToolHook
 from gambit_actors.actors.memory_log import MemoryStore
 from gambit_actors.actors.sessions import RunResult, Session
 from gambit_actors.actors.telling import error_of
-from gambit_actors.actors.trees import Limits, Live, RunTree, new_id
+from gambit_actors.actors.trees import Limits, Live, ProgramKey, RunTree, new_id
 from gambit_actors.deck.loader import DeckCache
 from gambit_actors.deck.model import Deck
 from gambit_actors.deck.permissions import Permissions, root_permissions
@@ -71,6 +73,7 @@ class Runtime:
         store: LogStore,
         tracer: Tracer,
         options: RunOptions,
+        confinement: Confinement,
     ) -> None:
         self._provider = provider
         self._reader = reader
@@ -79,7 +82,8 @@ class Runtime:
         self._options = options
         self._cache = DeckCache()
         self._modules = Modules()
-        self._programs: dict[tuple[int, Permissions], Program] = {}
+        self._confinement = confinement
+        self._programs: dict[ProgramKey, Program] = {}
         self._live: dict[str, Live] = {}
 
     def snapshot(self) -> tuple[Live, ...]:
@@ -146,6 +150,7 @@ class Runtime:
         program = tree.program(
             loaded,
             root_permissions(loaded.permissions, run=options.permissions).effective,
+            is_declared=(loaded.permissions or options.permissions) is not None,
         )
         run = RunStarted(run_id=new_id("run"), deck=program.name)
         actor = DeckActor(tree, program, options.limits, run)
@@ -200,11 +205,13 @@ class Runtime:
             names=_relative_to(deck.path),
             live=self._live,
             modules=self._modules,
+            confinement=self._confinement,
             load=self.load,
             real_path=self._reader.real_path,
             default_models=options.models,
             runtime_tools=options.runtime_tools,
             unconfined=options.unconfined,
+            meta={},
         )
 
 
@@ -260,8 +267,11 @@ async def open_runtime(
     store: LogStore | None = None,
     sinks: Sequence[Sink] = (),
     options: RunOptions | None = None,
+    platform: Platform | None = None,
 ) -> AsyncIterator[Runtime]:
     """Open a runtime: once for a service, or for one run.
+
+    Leaving it ends the processes that code was confined in.
 
     Args:
         provider: answers for models.
@@ -269,12 +279,15 @@ async def open_runtime(
         store: where logs are kept; in memory, and forgotten, if not told.
         sinks: where traces go.
         options: for all runs that bring none of their own.
+        platform: what there is to confine code with; found out if not told.
     """
     tracer = Tracer(*sinks)
-    yield Runtime(
-        provider,
-        reader=reader,
-        store=store or MemoryStore(),
-        tracer=tracer,
-        options=options or RunOptions(),
-    )
+    async with open_confinement(platform) as confinement:
+        yield Runtime(
+            provider,
+            reader=reader,
+            store=store or MemoryStore(),
+            tracer=tracer,
+            options=options or RunOptions(),
+            confinement=confinement,
+        )

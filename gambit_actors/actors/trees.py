@@ -6,19 +6,25 @@ of what was spent, and the list of who is alive.
 
 import secrets
 from collections.abc import Awaitable, Callable
+from typing import TypeAlias
 
 import msgspec
 import trio
 
 from gambit_actors.actors.compute import Modules
+from gambit_actors.actors.confined.confinement import Confinement
 from gambit_actors.actors.hook import ToolHook
-from gambit_actors.deck.model import Deck, Guardrails
+from gambit_actors.deck.model import Action, Deck, Guardrails, Module
 from gambit_actors.deck.permissions import Permissions, child_permissions
+from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.run.budgets import Spent
 from gambit_actors.run.ports import LogStore, ModelProvider
 from gambit_actors.run.programs import Program, RuntimeTool, program_from_deck
 from gambit_actors.run.steps import MAX_PASSES
 from gambit_actors.trace.tracer import Tracer
+
+ProgramKey: TypeAlias = tuple[int, Permissions, bool]
+"""A deck by its identity, what it may do, and whether anybody has said so."""
 
 MAX_DEPTH = 3
 TIMEOUT_SECONDS = 120.0
@@ -70,8 +76,10 @@ class RunTree(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         live: the actors that are alive, in all runs of the runtime.
         load: loads a deck that code asks for by its path.
         real_path: gives the absolute path of a deck's file.
+        confinement: runs code that is to be kept to its permissions.
         unconfined: the actions whose code may run without the confinement that their
             permissions ask for, by name.
+        meta: what code keeps for the session.
     """
 
     provider: ModelProvider
@@ -79,19 +87,23 @@ class RunTree(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     tracer: Tracer
     hook: ToolHook
     spent: Spent
-    programs: dict[tuple[int, Permissions], Program]
+    programs: dict[ProgramKey, Program]
     names: Callable[[str], str]
     live: dict[str, Live]
     modules: Modules
+    confinement: Confinement
     load: Callable[[str], Awaitable[Deck]]
     real_path: Callable[[str], str]
     default_models: tuple[str, ...] = ()
     runtime_tools: tuple[RuntimeTool, ...] = ()
     unconfined: frozenset[str] = frozenset()
+    meta: dict[str, JSONValue] = {}
 
-    def program(self, deck: Deck, permissions: Permissions) -> Program:
+    def program(
+        self, deck: Deck, permissions: Permissions, *, is_declared: bool
+    ) -> Program:
         """What a deck with these permissions comes to."""
-        key = (id(deck), permissions)
+        key = (id(deck), permissions, is_declared)
         known = self.programs.get(key)
         if known is None or known.deck is not deck:
             known = program_from_deck(
@@ -99,9 +111,18 @@ class RunTree(msgspec.Struct, frozen=True, kw_only=True, eq=False):
                 name=self.names(deck.path),
                 permissions=permissions,
                 runtime_tools=self.runtime_tools,
+                is_declared=is_declared,
             )
             self.programs[key] = known
+        if any(self.is_confined(known, action) for action in deck.actions):
+            self.confinement.expect_calls()
         return known
+
+    def is_confined(self, program: Program, action: Action) -> bool:
+        """Whether an action of a deck is code that is to be kept to permissions."""
+        is_code = isinstance(action.target, Module)
+        is_declared = program.is_declared or action.permissions is not None
+        return is_code and is_declared and action.name not in self.unconfined
 
     def child_program(
         self, parent: Program, deck: Deck, reference: Permissions | None
@@ -110,7 +131,9 @@ class RunTree(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         resolution = child_permissions(
             parent.permissions, declaration=deck.permissions, reference=reference
         )
-        return self.program(deck, resolution.effective)
+        layers = (deck.permissions, reference)
+        is_declared = parent.is_declared or any(one is not None for one in layers)
+        return self.program(deck, resolution.effective, is_declared=is_declared)
 
 
 def new_id(prefix: str) -> str:

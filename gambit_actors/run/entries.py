@@ -12,8 +12,11 @@ from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.openresponses.items import Item
 from gambit_actors.openresponses.responses import Usage
 
-ItemSource: TypeAlias = Literal["deck", "user", "model", "tool", "handler", "runtime"]
-"""Who an item is from. The deck's are its prompt and its context."""
+ItemSource: TypeAlias = Literal[
+    "deck", "user", "model", "tool", "handler", "action", "runtime"
+]
+"""Who an item is from. The deck's are its prompt and its context; an action's are what
+its code adds besides its result."""
 
 RunStatus: TypeAlias = Literal["completed", "failed", "cancelled"]
 

@@ -60,6 +60,8 @@ class Program(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         offers: what the model may call, by name.
         template: the request without its input and model.
         answers_in_text: whether the answer is a string, and not JSON.
+        is_declared: whether anybody said what the deck may do: itself, a reference, a
+            deck above it or the run. Then its code is kept to its permissions.
     """
 
     deck: Deck
@@ -70,6 +72,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     template: CreateResponse
     answers_in_text: bool
     input_validators: dict[str, Validator]
+    is_declared: bool = False
 
 
 def program_from_deck(
@@ -78,6 +81,7 @@ def program_from_deck(
     name: str,
     permissions: Permissions,
     runtime_tools: tuple[RuntimeTool, ...] = (),
+    is_declared: bool = False,
 ) -> Program:
     """Work out what a model is told and offered.
 
@@ -119,6 +123,7 @@ def program_from_deck(
             for tool in deck.tools
             if tool.input_schema is not None
         },
+        is_declared=is_declared,
     )
 
 
