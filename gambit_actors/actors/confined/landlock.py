@@ -22,6 +22,7 @@ _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _VERSION = 1
 _PATH_BENEATH, _NET_PORT = 1, 2
 _NO_NEW_PRIVS = 38
+_CAPABILITIES_VERSION = 0x20080522
 
 EXECUTE = 1 << 0
 WRITE_FILE = 1 << 1
@@ -118,6 +119,8 @@ def granted(rules: Rules) -> Iterator[tuple[str, int]]:
 def restrict(rules: Rules) -> None:
     """Give up what the rules do not grant. A path that is not there grants nothing.
 
+    After `give_up_privileges`.
+
     Raises:
         OSError: the kernel does not do it. Then nothing was given up.
     """
@@ -137,15 +140,24 @@ def restrict(rules: Rules) -> None:
         for port in rules.ports or ():
             rule = _NetPort(allowed=CONNECT_TCP, port=port)
             _call(_ADD_RULE, ruleset, _NET_PORT, ctypes.byref(rule), 0)
-        give_up_privileges()
         _call(_RESTRICT_SELF, ruleset, 0)
     finally:
         os.close(ruleset)
 
 
 def give_up_privileges() -> None:
-    """Let no program that is started have more rights than this process."""
-    if _libc().prctl(_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
+    """Give up what a superuser has beyond a user; no program gets it back, either.
+
+    Also needed for `restrict`. Without it a superuser's process looks into any other
+    past Landlock, which is not asked where capabilities decide.
+
+    Raises:
+        OSError: the kernel does not do it.
+    """
+    libc = _libc()
+    header = (ctypes.c_uint32 * 2)(_CAPABILITIES_VERSION, 0)
+    nothing = (ctypes.c_uint32 * 6)()
+    if libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0) or libc.capset(header, nothing):
         raise _last_problem()
 
 

@@ -55,10 +55,9 @@ def confine(rules: Rules) -> None:
     if rules.can_start_programs:
         # What a program leaves behind becomes ours, so that it can be seen.
         ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    landlock.give_up_privileges()
     if landlock.abi():
         landlock.restrict(rules)
-    else:
-        landlock.give_up_privileges()
     machine = seccomp.machine()
     if machine is not None:
         seccomp.install(seccomp.filter_for(rules, machine))

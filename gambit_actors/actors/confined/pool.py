@@ -313,7 +313,7 @@ class _Conversation:
 
 async def _resolved(request: Resolve, ports: tuple[int, ...]) -> Resolved:
     await trio.lowlevel.checkpoint()
-    if request.port not in ports:
+    if request.port and request.port not in ports:
         words = f"port {request.port} is not granted"
         return Resolved(id=request.id, error=socket.EAI_FAIL, words=words)
     try:

@@ -8,6 +8,7 @@ What the code prints becomes lines of the trace, up to a bound. What libraries a
 other programs write to the standard streams themselves goes nowhere.
 """
 
+import errno
 import io
 import os
 import socket
@@ -166,6 +167,7 @@ async def _answer_calls(
     pipe: Pipe, deck: ComputeDeck, watch: Watch, first: Confine
 ) -> None:
     host = _Host(pipe)
+    host.ports = first.rules.ports or ()
     if first.rules.network == "tcp":
         socket.getaddrinfo = host.look_up
     async with pipe.stream() as stream, trio.open_nursery() as nursery:
@@ -237,6 +239,7 @@ class _Host:
         self._lookups: dict[int, tuple[threading.Event, list[Resolved]]] = {}
         self._thread = threading.get_ident()
         self.meta: dict[str, JSONValue] = {}
+        self.ports: tuple[int, ...] = ()
 
     def log(self, fields: dict[str, JSONValue]) -> None:
         self._pipe.send(Logged(**fields))
@@ -303,11 +306,14 @@ class _Host:
             msg = "names are looked up from a thread, or by trio.open_tcp_stream"
             raise socket.gaierror(socket.EAI_FAIL, msg)
         name = host.decode() if isinstance(host, bytes) else str(host or "localhost")
+        asked = port.decode() if isinstance(port, bytes) else str(port or 0)
+        to = int(asked) if asked.isdigit() else socket.getservbyname(asked)
+        sys.audit("socket.getaddrinfo", f"{name}:{to}", port, family, 0, 0)
+        if to and to not in self.ports:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         number, event = next(self._ids), threading.Event()
         answers: list[Resolved] = []
         self._lookups[number] = (event, answers)
-        asked = port.decode() if isinstance(port, bytes) else str(port or 0)
-        to = int(asked) if asked.isdigit() else socket.getservbyname(asked)
         self._pipe.send(Resolve(id=number, host=name, port=to, family=int(family)))
         event.wait()
         del self._lookups[number]
