@@ -231,7 +231,7 @@ def test_code_that_cannot_be_confined_runs_only_when_told(
     command += ["--unconfined", "order_lookup"] if is_unconfined else []
     result = CliRunner().invoke(main, command)
     assert (result.exit_code, result.stdout) == (0, "Sent.\n")
-    assert ("nothing here can keep it to them" in result.stderr) != is_unconfined
+    assert ("cannot be kept to its permissions" in result.stderr) != is_unconfined
     assert ("Trail map, Julian Alps" in result.stderr) == is_unconfined
 
 

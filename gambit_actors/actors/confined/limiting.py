@@ -6,6 +6,7 @@ import os
 import resource
 import signal
 import sys
+from types import FrameType
 
 from gambit_actors.actors.confined import landlock, seccomp
 from gambit_actors.actors.confined.rules import Rules
@@ -29,8 +30,8 @@ def die_with(parent: int, lifeline: int) -> None:
     if sys.platform != "linux":
         return
     os.set_inheritable(lifeline, False)  # noqa: FBT003  (the name says it)
-    # The end of the pipe is a signal to the whole group. The first rule is for the
-    # parent whose copies, made by a fork, keep the pipe open.
+    # The end of the pipe is a signal to the whole group. The other one is for a parent
+    # that was forked, whose copies keep the pipe open.
     ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, -os.getpgrp())
     fcntl.fcntl(lifeline, _F_SETSIG, signal.SIGKILL)
@@ -54,13 +55,22 @@ def confine(rules: Rules) -> None:
     _lower(resource.RLIMIT_NPROC, _own_tasks() + _PROCESSES)
     if rules.can_start_programs:
         # What a program leaves behind becomes ours, so that it can be seen.
-        ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        libc = ctypes.CDLL(None)
+        libc.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        # Killed at once, it could not hear the end of the pipe any more, which is what
+        # ends the programs it has started. So it is told, and ends them itself.
+        signal.signal(signal.SIGTERM, _end_group)
+        libc.prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGTERM, 0, 0, 0)
     landlock.give_up_privileges()
     if landlock.abi():
         landlock.restrict(rules)
     machine = seccomp.machine()
     if machine is not None:
         seccomp.install(seccomp.filter_for(rules, machine))
+
+
+def _end_group(_signal: int, _frame: FrameType | None) -> None:
+    os.killpg(0, signal.SIGKILL)
 
 
 def _own_tasks() -> int:
