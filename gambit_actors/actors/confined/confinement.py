@@ -4,12 +4,12 @@ It refuses what cannot be enforced on this machine, rather than pretend.
 """
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import trio
 
 from gambit_actors.actors.compute import ComputeHost
-from gambit_actors.actors.confined.messages import Call, Done, Failed
+from gambit_actors.actors.confined.messages import Call, Done, Failed, TooLarge
 from gambit_actors.actors.confined.pool import Crashed, WorkerPool
 from gambit_actors.actors.confined.preparing import platform_here, prepare
 from gambit_actors.actors.confined.rules import Platform, gaps
@@ -41,8 +41,10 @@ class Confinement:
 
     def expect_calls(self) -> None:
         """Have a process ready, because there will be a call for it."""
-        if self._platform.is_posix:
-            self._pool.expect_calls()
+        # Where little can be enforced, there will hardly be one.
+        if self._platform.landlock_abi:
+            with suppress(OSError):  # The call itself will say what is wrong.
+                self._pool.expect_calls()
 
     async def run(
         self, file: str, permissions: Permissions, call: Call, host: ComputeHost
@@ -69,6 +71,9 @@ class Confinement:
         )
         try:
             outcome = await self._pool.run(confine, call, host)
+        except TooLarge as problem:
+            words = f"what the action is given is too large: {problem}"
+            raise ActionFailed(words, code="input_too_large") from problem
         except OSError as problem:
             words = f"no process can be started: {problem.strerror}"
             raise CannotConfine(words) from problem

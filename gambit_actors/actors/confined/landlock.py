@@ -58,7 +58,8 @@ _NET_SINCE = 4
 # Sockets with abstract names, and signals to those that are not restricted as we are.
 _SCOPES, _SCOPED_SINCE = 1 | 2, 6
 
-_PASSING = getattr(os, "O_PATH", 0) | os.O_NOFOLLOW | os.O_CLOEXEC
+# All three are there on Linux; elsewhere this module is imported, and not used.
+_PASSING = sum(getattr(os, name, 0) for name in ("O_PATH", "O_NOFOLLOW", "O_CLOEXEC"))
 
 
 class _Ruleset(ctypes.Structure):

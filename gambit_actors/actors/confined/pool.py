@@ -32,8 +32,8 @@ from gambit_actors.actors.confined.messages import (
     Spawn,
     Spawned,
     TooLarge,
-    ToWorker,
     Unspawn,
+    encode,
 )
 from gambit_actors.actors.confined.process import Gone, WorkerProcess
 from gambit_actors.errors import ActionFailed, DeckError
@@ -94,6 +94,7 @@ class WorkerPool:
 
         Raises:
             OSError: no process can be started.
+            TooLarge: what the code is given is.
         """
         slot = _Slot(self._limiter)
         await slot.take()
@@ -123,7 +124,7 @@ class WorkerPool:
         self._busy.add(worker)
         outcome: Outcome | None = None
         try:
-            first = (confine, call) if is_new else (call,)
+            first = encode(confine) + encode(call) if is_new else encode(call)
             talk = _Conversation(worker, host, slot)
             talk.meta, talk.ports = call.meta, confine.rules.ports or ()
             outcome = await talk.hold(first)
@@ -157,7 +158,8 @@ class WorkerPool:
     def _can_keep(self, worker: WorkerProcess, confine: Confine) -> bool:
         # What a program has left running would run on between calls.
         has_left = confine.rules.can_start_programs and worker.has_children
-        return worker.is_alive and not has_left and not self._is_closed
+        is_fit = worker.is_alive and not worker.is_torn
+        return is_fit and not has_left and not self._is_closed
 
     async def _drop_oldest(self) -> None:
         await trio.lowlevel.checkpoint()
@@ -223,11 +225,11 @@ class _Conversation:
         self.meta: dict[str, JSONValue] = {}
         self.ports: tuple[int, ...] = ()
 
-    async def hold(self, first: tuple[ToWorker, ...]) -> Outcome:
+    async def hold(self, first: bytes) -> Outcome:
         """Send what begins it, and go on until there is an outcome."""
         try:
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._worker.send, *first)
+                nursery.start_soon(self._worker.send, first)
                 nursery.start_soon(self._worker.kill_when_ended)
                 outcome = await self._listen(nursery)
                 nursery.cancel_scope.cancel()
@@ -244,7 +246,7 @@ class _Conversation:
                 return _GONE
             except TooLarge as problem:
                 return Crashed(code="action_flooded", message=str(problem))
-            except ValueError:
+            except (ValueError, RecursionError):
                 words = "the process of the action wrote what is no message"
                 return Crashed(code="action_crashed", message=words)
             if isinstance(message, Done | Failed):
@@ -285,7 +287,7 @@ class _Conversation:
 
     async def _give(self, request: Spawn | Resolve) -> None:
         """Do what was asked for, and answer."""
-        answer: ToWorker | None = None
+        answer: Spawned | NotSpawned | Resolved | None = None
         with self._asked[request.id]:
             if isinstance(request, Spawn):
                 answer = await self._spawned(request)
@@ -294,7 +296,7 @@ class _Conversation:
         del self._asked[request.id]
         await self._slot.end_wait()
         if answer is not None:
-            await self._worker.send(answer)
+            await self._worker.send(_encoded(answer))
 
     async def _spawned(self, request: Spawn) -> Spawned | NotSpawned:
         await trio.lowlevel.checkpoint()
@@ -309,6 +311,14 @@ class _Conversation:
             return NotSpawned(id=number, message=words, code=code, meta=meta)
         except DeckError as problem:
             return NotSpawned(id=number, message=str(problem), code=None, meta=meta)
+
+
+def _encoded(answer: Spawned | NotSpawned | Resolved) -> bytes:
+    try:
+        return encode(answer)
+    except TooLarge as problem:
+        words, code = f"its result is too large: {problem}", "result_too_large"
+        return encode(NotSpawned(id=answer.id, message=words, code=code, meta={}))
 
 
 async def _resolved(request: Resolve, ports: tuple[int, ...]) -> Resolved:

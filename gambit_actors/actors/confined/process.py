@@ -19,8 +19,6 @@ import trio
 from gambit_actors.actors.confined.messages import (
     Frames,
     FromWorker,
-    ToWorker,
-    encode,
     from_worker,
 )
 from gambit_actors.actors.exec_tool import PATH
@@ -42,6 +40,10 @@ class WorkerProcess:
 
     It is started from the Trio thread and from no other: the kernel kills it when the
     thread that started it ends, and Trio's other threads come and go.
+
+    Attributes:
+        received_bytes: how much it has said since somebody set this to 0.
+        is_torn: whether a message to it was left off in the middle.
     """
 
     def __init__(self) -> None:
@@ -73,6 +75,7 @@ class WorkerProcess:
                 os.close(number)
         self.pid = self._process.pid
         self.received_bytes = 0
+        self.is_torn = False
         self._end = os.pidfd_open(self.pid) if hasattr(os, "pidfd_open") else None
         self._lifeline: int | None = own_lifeline
         self._requests = trio.lowlevel.FdStream(own_requests)
@@ -107,13 +110,13 @@ class WorkerProcess:
             return f"was ended by {signal.Signals(-code).name}"
         return f"ended with code {code}"
 
-    async def send(self, *messages: ToWorker) -> None:
+    async def send(self, data: bytes) -> None:
         """Send messages. One that is gone does not hear them, and that is all."""
         async with self._sending:
-            for message in messages:
-                data = encode(message)
-                with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
-                    await self._requests.send_all(data)
+            self.is_torn = True  # Until it is whole: a cancel may come in between.
+            with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+                await self._requests.send_all(data)
+            self.is_torn = False
 
     async def receive(self) -> FromWorker:
         """Wait for the next message.

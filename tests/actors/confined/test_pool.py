@@ -41,6 +41,10 @@ PIPE = (
     "    pipe = [one for one in gc.get_objects() if type(one).__name__ == 'Pipe'][0]\n"
     "    out = pipe._replies\n"
 )
+# Nested more deeply than can be read.
+DEEP = """
+    os.write(out, b'\\0\\0\\x40\\0{"type":"done","result":' + b'[' * 16360)
+"""
 
 
 async def wait_logged(on: Bench) -> str:
@@ -185,6 +189,7 @@ async def test_a_program_left_running_costs_the_process(tmp_path: Path) -> None:
         ("    os._exit(3)\n", "action_crashed", "ended with code 3"),
         ("    os.abort()\n", "action_crashed", "ended by SIGABRT"),
         ("    os.write(out, b'\\0\\0\\0\\2{]')\n", "action_crashed", "no message"),
+        (DEEP, "action_crashed", "no message"),
         ("    os.write(out, b'\\xff' * 8)\n", "action_flooded", "more than is taken"),
         (
             "    while True:\n        pipe.send(Logged(message='x' * 2**20))\n",
