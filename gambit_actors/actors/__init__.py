@@ -3,5 +3,6 @@
 `DeckActor` does what `run.next_step` decides. It lives in the nursery of whoever asked,
 takes typed messages from its mailbox and stops when that is closed. `carrying_out` does
 the calls of a turn side by side, `hook` asks the program around the run, `compute` runs
-an author's code. `runtime` is the door: open one, run decks, hold sessions.
+an author's code and `confined` keeps it to permissions. `runtime` is the door:
+open one, run decks, hold sessions.
 """

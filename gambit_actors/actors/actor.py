@@ -143,6 +143,8 @@ class DeckActor:
             try:
                 self._log = await tree.store.open_log(run)
                 self.state.feed(run)
+                if not run.depth:
+                    tree.meta.bind(self.state.meta, self._append)
                 while (turn := await next_turn(inbox)) is not None:
                     ended = await self._take(turn)
                     status = ended.status

@@ -12,6 +12,7 @@ import trio
 
 from gambit_actors.actors.builtin_tools import use_builtin
 from gambit_actors.actors.children import Asker, run_child, run_module
+from gambit_actors.actors.compute import Speaker
 from gambit_actors.actors.handlers import after_error, while_busy
 from gambit_actors.actors.hook import ExternalCall
 from gambit_actors.actors.trees import new_id
@@ -20,6 +21,7 @@ from gambit_actors.openresponses.items import (
     FunctionCall,
     FunctionCallOutput,
     assistant_message,
+    user_message,
 )
 from gambit_actors.run.calls import (
     ActionCall,
@@ -58,6 +60,8 @@ class CallRunner:
         self._asker = asker
         # What handlers said while a call was under way, by the call.
         self._said: dict[str, list[str]] = {}
+        # What the code of a call added to the conversation, by the call.
+        self._added: dict[str, list[tuple[Speaker, str]]] = {}
 
     async def carry_out(
         self, calls: Sequence[FunctionCall], state: RunState, append: Append
@@ -171,7 +175,12 @@ class CallRunner:
         target = plan.action.target
         if isinstance(target, Link):
             return await run_child(self._asker, plan, target.deck)
-        return await run_module(self._asker, plan, target)
+        added = self._added.setdefault(plan.call.call_id, [])
+
+        def say(role: Speaker, text: str) -> None:
+            added.append((role, text))
+
+        return await run_module(self._asker, plan, target, say)
 
     async def _ask_hook(self, plan: ToolCall) -> Envelope:
         asker = self._asker
@@ -205,6 +214,9 @@ class CallRunner:
             for words in self._said.get(call.call_id, ()):
                 said = assistant_message(words)
                 entries.append(ItemAdded(item=said, source="handler"))
+            for role, words in self._added.get(call.call_id, ()):
+                make = user_message if role == "user" else assistant_message
+                entries.append(ItemAdded(item=make(words), source="action"))
         return entries
 
     def _source(self, call: FunctionCall) -> CallSource:

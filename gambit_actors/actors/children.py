@@ -4,16 +4,21 @@ A child lives in the nursery of the call that asked for it, talks to it over a c
 and cannot outlive it. Whatever goes wrong in it is an envelope to its parent.
 """
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 import msgspec
 import trio
 
-from gambit_actors.actors.compute import ComputeContext, run_compute
+from gambit_actors.actors.compute import ComputeContext, Speaker, run_compute
+from gambit_actors.actors.confined.confinement import CannotConfine
+from gambit_actors.actors.confined.messages import Call
 from gambit_actors.actors.mailboxes import ask_once
 from gambit_actors.actors.telling import Teller
 from gambit_actors.actors.trees import Bounds, RunTree, new_id
 from gambit_actors.deck.model import Deck, Module
-from gambit_actors.deck.permissions import Permissions
-from gambit_actors.errors import ActionFailed, DeckError
+from gambit_actors.deck.permissions import Permissions, child_permissions
+from gambit_actors.errors import ActionFailed, DeckError, RequestError
 from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.run.budgets import Account
 from gambit_actors.run.calls import ActionCall, problem_words
@@ -21,6 +26,9 @@ from gambit_actors.run.entries import Failure, RunStarted, TurnEnded
 from gambit_actors.run.envelopes import Envelope, envelope_from, refusal
 from gambit_actors.run.programs import Program
 from gambit_actors.schema.schemas import joined
+
+Say: TypeAlias = Callable[[Speaker, str], None]
+"""Takes what code adds to the conversation: in whose name, and what."""
 
 
 class Asker(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -64,6 +72,7 @@ async def run_deck(
             status="failed", failure=Failure(code="max_depth", message=words)
         )
     program = asker.tree.programs.below(asker.program, deck, permissions)
+    asker.tree.expect_code(program)
     run = RunStarted(
         run_id=new_id("run"),
         deck=program.name,
@@ -94,27 +103,58 @@ async def run_child(asker: Asker, plan: ActionCall, deck: Deck) -> Envelope:
     return refusal(statuses.get(failure.code, 500), failure.code, failure.message)
 
 
-async def run_module(asker: Asker, plan: ActionCall, module: Module) -> Envelope:
-    """Run an author's code, and give what it returned."""
+async def run_module(
+    asker: Asker, plan: ActionCall, module: Module, say: Say
+) -> Envelope:
+    """Run an author's code, and give what it returned.
+
+    Args:
+        asker: whose action it is.
+        plan: the call.
+        module: the code.
+        say: takes what the code adds to the conversation.
+    """
     await trio.lowlevel.checkpoint()
     action = plan.action
-    if action.permissions is not None and action.name not in asker.tree.unconfined:
+    host = ActorHost(asker, plan, module, say)
+    try:
+        if asker.tree.is_confined(asker.program, action):
+            result = await _run_confined(asker, plan, host)
+        else:
+            deck = await trio.to_thread.run_sync(asker.tree.modules.load, host.file)
+            result = await run_compute(deck, _context(host, label=deck.label))
+    except CannotConfine as problem:
         message = (
-            f"{action.name} declares permissions, and nothing here can keep it to them"
+            f"{action.name} cannot be kept to its permissions: {problem}; it runs "
+            "without being kept to them if it is named as unconfined"
         )
         return refusal(501, "cannot_confine", message)
-    try:
-        file = asker.tree.real_path(module.path)
-        deck = await trio.to_thread.run_sync(asker.tree.modules.load, file)
-        result = await run_compute(deck, _context(asker, plan, module))
     except ActionFailed as problem:
-        details = {"details": problem.details} if problem.details is not None else None
-        return Envelope(
-            status=500, code=problem.code, message=str(problem), meta=details
-        )
+        return _failed(problem)
     except DeckError as problem:
         return refusal(500, "module_error", str(problem))
     return _checked(module, envelope_from(result))
+
+
+async def _run_confined(asker: Asker, plan: ActionCall, host: "ActorHost") -> JSONValue:
+    permissions = host.confine()
+    call = Call(
+        input=plan.input,
+        run_id=asker.teller.run_id,
+        action_call_id=plan.call.call_id,
+        depth=asker.run.depth + 1,
+        meta=asker.tree.meta.all(),
+    )
+    return await asker.tree.confinement.run(host.file, permissions, call, host)
+
+
+def _failed(problem: ActionFailed) -> Envelope:
+    code = problem.code
+    # That is for us to say: it leads people to let code run without bounds.
+    code = "action_failed" if code == "cannot_confine" else code
+    status = 403 if code == "permission_denied" else 500
+    details = {"details": problem.details} if problem.details is not None else None
+    return Envelope(status=status, code=code, message=str(problem), meta=details)
 
 
 def _checked(module: Module, envelope: Envelope) -> Envelope:
@@ -130,27 +170,94 @@ def _checked(module: Module, envelope: Envelope) -> Envelope:
     return refusal(500, "invalid_result", message)
 
 
-def _context(asker: Asker, plan: ActionCall, module: Module) -> ComputeContext:
-    call_id = plan.call.call_id
+class ActorHost:
+    """Does for an author's code what it asks of the actor whose action it is."""
 
-    def log(fields: dict[str, JSONValue]) -> None:
-        asker.teller.log(call_id, fields)
+    def __init__(
+        self, asker: Asker, plan: ActionCall, module: Module, say: Say
+    ) -> None:
+        self.asker = asker
+        self.plan = plan
+        self.file = asker.tree.real_path(module.path)
+        self._module = module
+        self._say = say
+        self._permissions: Permissions | None = None
+
+    def confine(self) -> Permissions:
+        """What the code may do; it is held against this from here on."""
+        self._permissions = child_permissions(
+            self.asker.program.permissions, reference=self.plan.action.permissions
+        ).effective
+        return self._permissions
+
+    def log(self, fields: dict[str, JSONValue]) -> None:
+        """Say something in the trace."""
+        self.asker.teller.log(self.plan.call.call_id, fields)
 
     async def spawn(
-        path: str, input: JSONValue, *, message: str | None = None
+        self, path: str, input: JSONValue, *, message: str | None = None
     ) -> JSONValue:
-        deck = await asker.tree.load(joined(module.path, path))
-        ended = await run_deck(asker, deck, input, message=message, call_id=call_id)
+        """Run a deck below the actor, with no more permissions than the code has."""
+        asker, near = self.asker, joined(self._module.path, path)
+        self._refuse_own_decks(near)
+        deck = await asker.tree.load(near)
+        ended = await run_deck(
+            asker,
+            deck,
+            input,
+            message=message,
+            call_id=self.plan.call.call_id,
+            permissions=self.plan.action.permissions,
+        )
         if ended.failure is not None:
             words = f"{path} failed: {ended.failure.message}"
             raise ActionFailed(words, code=ended.failure.code)
         return ended.result
 
+    def _refuse_own_decks(self, near: str) -> None:
+        """Refuse decks that confined code may have written.
+
+        To load a deck may import a module that it names, in a process that is bounded
+        but not confined. Code that writes a deck must not get out by running it.
+        """
+        if self._permissions is None or self._permissions.write is True:
+            return
+        real = self.asker.tree.real_path
+        above, _, name = near.rpartition("/")
+        # Also where the path itself leads through: a link there can be changed.
+        for path in (real(near), f"{real(above or '.')}/{name}", _absolute(near, real)):
+            if self._permissions.can_write(path):
+                words = f"{near} is in a folder that the code may write"
+                raise ActionFailed(words, code="permission_denied")
+
+    def get_meta(self, key: str) -> JSONValue:
+        """What the session keeps under a key."""
+        return self.asker.tree.meta.get(key)
+
+    async def set_meta(self, key: str, value: JSONValue) -> None:
+        """Keep something for the session; None or UNSET forgets it."""
+        try:
+            await self.asker.tree.meta.set(key, value)
+        except RequestError as problem:
+            raise ActionFailed(str(problem), code="invalid_meta") from problem
+
+    async def append_message(self, role: Speaker, content: str) -> None:
+        """Put a message in the conversation, after the output of the call."""
+        await trio.lowlevel.checkpoint()
+        if content.strip():
+            self._say(role, content)
+
+
+def _absolute(near: str, real_path: Callable[[str], str]) -> str:
+    return near if near.startswith("/") else f"{real_path('.').rstrip('/')}/{near}"
+
+
+def _context(host: ActorHost, *, label: str | None) -> ComputeContext:
     return ComputeContext(
-        input=plan.input,
-        run_id=asker.run.run_id,
-        action_call_id=call_id,
-        depth=asker.run.depth + 1,
-        on_log=log,
-        spawn=spawn,
+        host,
+        input=host.plan.input,
+        run_id=host.asker.teller.run_id,
+        action_call_id=host.plan.call.call_id,
+        depth=host.asker.run.depth + 1,
+        label=label,
     )

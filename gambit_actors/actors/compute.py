@@ -1,15 +1,15 @@
 """An author's code as an action: found, given what it needs, and run.
 
-Code that asks for no permissions runs in this process: a coroutine in the actor's own
-task, anything else in a thread. Code whose permissions are declared needs to be kept to
-them; where nothing can do that it is refused, unless the user has named the action.
+A coroutine runs in the task of whoever calls `run_compute`, anything else in a thread.
+The code is given a `ComputeContext`, which does all it does through a `ComputeHost`:
+the actor itself, or, for code that is confined, a pipe to it (`confined.worker`).
 """
 
 import importlib.util
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
 
 import msgspec
 import trio
@@ -21,13 +21,29 @@ from gambit_actors.openresponses.base import JSONValue
 _LEVELS = ("debug", "info", "warning", "error")
 
 
-class Spawn(Protocol):
-    """Runs another deck as a child of the one that asks."""
+Speaker: TypeAlias = Literal["user", "assistant"]
+"""In whose name code can add to the conversation."""
 
-    async def __call__(
+
+class ComputeHost(Protocol):
+    """What code in an action can ask of whoever runs it. Called in the Trio thread."""
+
+    def log(self, fields: dict[str, JSONValue]) -> None:
+        """Say something in the trace."""
+
+    async def spawn(
         self, path: str, input: JSONValue, *, message: str | None = None
     ) -> JSONValue:
         """Run the deck at a path, relative to the module, and give its result."""
+
+    def get_meta(self, key: str) -> JSONValue:
+        """What the session keeps under a key; None if nothing."""
+
+    async def set_meta(self, key: str, value: JSONValue) -> None:
+        """Keep something for the session; None or UNSET forgets it."""
+
+    async def append_message(self, role: Speaker, content: str) -> None:
+        """Put a message in the conversation, after the output of the call."""
 
 
 class ComputeContext:
@@ -35,6 +51,7 @@ class ComputeContext:
 
     Attributes:
         input: what the action was called with, checked and filled in.
+        label: what the deck is called where people read it.
         run_id: the run it is part of.
         action_call_id: the call that it answers.
         depth: how deep in the tree it is.
@@ -42,20 +59,20 @@ class ComputeContext:
 
     def __init__(
         self,
+        host: ComputeHost,
         *,
         input: JSONValue,
         run_id: str,
         action_call_id: str,
         depth: int,
-        on_log: Callable[[dict[str, JSONValue]], None],
-        spawn: Spawn,
+        label: str | None = None,
     ) -> None:
         self.input = input
+        self.label = label
         self.run_id = run_id
         self.action_call_id = action_call_id
         self.depth = depth
-        self._on_log = on_log
-        self._spawn = spawn
+        self._host = host
 
     def log(
         self,
@@ -77,13 +94,17 @@ class ComputeContext:
             "level": level,
             "meta": meta,
         }
-        _in_trio(self._on_log, fields)
+        _in_trio(self._host.log, fields)
 
     async def spawn_and_wait(
         self, path: str, input: JSONValue = None, *, message: str | None = None
     ) -> JSONValue:
-        """Run another deck and wait for its result."""
-        return await self._spawn(path, input, message=message)
+        """Run another deck and wait for its result.
+
+        A plain function, which runs in a thread, has this and all that is async by
+        ``trio.from_thread.run(ctx.spawn_and_wait, path, input)``.
+        """
+        return await self._host.spawn(path, input, message=message)
 
     async def spawn_all(
         self, calls: Sequence[tuple[str, JSONValue]]
@@ -92,12 +113,38 @@ class ComputeContext:
         results: list[JSONValue] = [None] * len(calls)
 
         async def one(index: int, path: str, given: JSONValue) -> None:
-            results[index] = await self._spawn(path, given)
+            results[index] = await self._host.spawn(path, given)
 
         async with trio.open_nursery() as nursery:
             for index, (path, given) in enumerate(calls):
                 nursery.start_soon(one, index, path, given)
         return results
+
+    def get_session_meta(self, key: str) -> JSONValue:
+        """What the session keeps under a key; None if nothing."""
+        return self._host.get_meta(key)
+
+    async def set_session_meta(self, key: str, value: JSONValue) -> None:
+        """Keep a JSON value for the rest of the session; None forgets the key."""
+        await self._host.set_meta(key, value)
+
+    async def append_message(self, role: str, content: str) -> None:
+        """Put a message in the conversation, after the output of this call.
+
+        Args:
+            role: ``user`` or ``assistant``.
+            content: its words; nothing is added if there are none.
+
+        Raises:
+            ValueError: the role is another.
+        """
+        if role not in ("user", "assistant"):
+            msg = f"a message can be from user or assistant, not from {role!r}"
+            raise ValueError(msg)
+        if content.strip():
+            await self._host.append_message(role, content)  # type: ignore[arg-type]  # one of the two
+        else:
+            await trio.lowlevel.checkpoint()
 
     def fail(
         self, message: str, *, code: str = "action_failed", details: JSONValue = None

@@ -54,6 +54,7 @@ class ProgramCache:
             root=deck.path,
             permissions=root_permissions(deck.permissions, run=permissions).effective,
             runtime_tools=runtime_tools,
+            is_declared=(deck.permissions or permissions) is not None,
         )
         _keep(self._roots, key, (program, runtime_tools))
         return program
@@ -75,6 +76,9 @@ class ProgramCache:
             root=parent.root,
             permissions=allowed.effective,
             runtime_tools=parent.runtime_tools,
+            is_declared=parent.is_declared
+            or deck.permissions is not None
+            or reference is not None,
         )
         _keep(self._children, key, (program, (parent, deck, reference)))
         return program

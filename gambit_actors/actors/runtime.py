@@ -18,10 +18,13 @@ import trio
 
 from gambit_actors.actors.actor import DeckActor
 from gambit_actors.actors.compute import Modules
+from gambit_actors.actors.confined.confinement import Confinement, open_confinement
+from gambit_actors.actors.confined.rules import Platform
 from gambit_actors.actors.hook import MAX_CALLS, OnTool, ToolHook
 from gambit_actors.actors.mailboxes import Turn, ask_once
 from gambit_actors.actors.memory_log import MemoryStore
 from gambit_actors.actors.program_cache import ProgramCache
+from gambit_actors.actors.session_meta import SessionMeta
 from gambit_actors.actors.sessions import (
     RunResult,
     Session,
@@ -90,6 +93,7 @@ class Runtime:
         store: LogStore,
         tracer: Tracer,
         options: RunOptions,
+        confinement: Confinement,
     ) -> None:
         self._provider = provider
         self._reader = reader
@@ -98,6 +102,7 @@ class Runtime:
         self._options = options
         self._cache = DeckCache()
         self._modules = Modules()
+        self._confinement = confinement
         self._programs = ProgramCache()
         self._live: dict[str, Live] = {}
 
@@ -233,12 +238,15 @@ class Runtime:
             programs=self._programs,
             live=self._live,
             modules=self._modules,
+            confinement=self._confinement,
             load=self.load,
             real_path=self._reader.real_path,
             default_models=options.models,
             unconfined=options.unconfined,
+            meta=SessionMeta(),
         )
         run = RunStarted(run_id=new_id("run"), deck=program.name)
+        tree.expect_code(program)
         actor = DeckActor(tree, program, run, bounds=Bounds(), account=tree.account)
         return _Begun(actor, program, tree, run.run_id, tracer.stamp())
 
@@ -299,8 +307,11 @@ async def open_runtime(
     store: LogStore | None = None,
     sinks: Sequence[Sink] = (),
     options: RunOptions | None = None,
+    platform: Platform | None = None,
 ) -> AsyncIterator[Runtime]:
     """Open a runtime: once for a service, or for one run.
+
+    Leaving it ends the processes that code was confined in.
 
     Args:
         provider: answers for models.
@@ -308,12 +319,15 @@ async def open_runtime(
         store: where logs are kept; in memory, and forgotten, if not told.
         sinks: where traces go.
         options: for all runs that bring none of their own.
+        platform: what there is to confine code with; found out if not told.
     """
     tracer = Tracer(*sinks)
-    yield Runtime(
-        provider,
-        reader=reader,
-        store=store or MemoryStore(),
-        tracer=tracer,
-        options=options or RunOptions(),
-    )
+    async with open_confinement(platform) as confinement:
+        yield Runtime(
+            provider,
+            reader=reader,
+            store=store or MemoryStore(),
+            tracer=tracer,
+            options=options or RunOptions(),
+            confinement=confinement,
+        )

@@ -11,11 +11,14 @@ import msgspec
 import trio
 
 from gambit_actors.actors.compute import Modules
+from gambit_actors.actors.confined.confinement import Confinement
 from gambit_actors.actors.hook import ToolHook
 from gambit_actors.actors.program_cache import ProgramCache
-from gambit_actors.deck.model import Deck, Guardrails
+from gambit_actors.actors.session_meta import SessionMeta
+from gambit_actors.deck.model import Action, Deck, Guardrails, Module
 from gambit_actors.run.budgets import Account, Price
 from gambit_actors.run.ports import LogStore, ModelProvider
+from gambit_actors.run.programs import Program
 from gambit_actors.run.steps import MAX_PASSES
 from gambit_actors.trace.tracer import Tracer
 
@@ -135,8 +138,10 @@ class RunTree(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         live: the actors that are alive, in all runs of the runtime.
         load: loads a deck that code asks for by its path.
         real_path: gives the absolute path of a deck's file.
+        confinement: runs code that is to be kept to its permissions.
         unconfined: the actions whose code may run without the confinement that their
             permissions ask for, by name.
+        meta: what code keeps for the session.
     """
 
     provider: ModelProvider
@@ -150,10 +155,23 @@ class RunTree(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     programs: ProgramCache
     live: dict[str, Live]
     modules: Modules
+    confinement: Confinement
+    meta: SessionMeta
     load: Callable[[str], Awaitable[Deck]]
     real_path: Callable[[str], str]
     default_models: tuple[str, ...] = ()
     unconfined: frozenset[str] = frozenset()
+
+    def is_confined(self, program: Program, action: Action) -> bool:
+        """Whether an action of a deck is code that is to be kept to permissions."""
+        is_code = isinstance(action.target, Module)
+        is_declared = program.is_declared or action.permissions is not None
+        return is_code and is_declared and action.name not in self.unconfined
+
+    def expect_code(self, program: Program) -> None:
+        """See that a process is ready if the deck may need one."""
+        if any(self.is_confined(program, action) for action in program.deck.actions):
+            self.confinement.expect_calls()
 
 
 def new_id(prefix: str) -> str:

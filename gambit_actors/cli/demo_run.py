@@ -31,7 +31,7 @@ _DECK = str(_HERE / "demo_decks" / "desk")
 _NARROWEST = 20
 _PAUSE_SECONDS = 0.06
 _UNCONFINED = (
-    "order_lookup is code, and ran in this process: nothing confines code yet."
+    "order_lookup is code that declares no permissions, so it ran in this process."
 )
 
 

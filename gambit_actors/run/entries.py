@@ -12,8 +12,11 @@ from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.openresponses.items import Item
 from gambit_actors.openresponses.responses import Usage
 
-ItemSource: TypeAlias = Literal["deck", "user", "model", "tool", "handler", "runtime"]
-"""Who an item is from. The deck's are its prompt and its context."""
+ItemSource: TypeAlias = Literal[
+    "deck", "user", "model", "tool", "handler", "action", "runtime"
+]
+"""Who an item is from. The deck's are its prompt and its context; an action's are what
+its code adds besides its result."""
 
 RunStatus: TypeAlias = Literal["completed", "failed", "cancelled"]
 
@@ -82,6 +85,13 @@ class CallEnded(_Entry, tag="call.ended", frozen=True, kw_only=True):
     output: str
 
 
+class MetaSet(_Entry, tag="meta.set", frozen=True, kw_only=True):
+    """The session keeps a value under a name, or with None forgets it."""
+
+    key: str
+    value: JSONValue = None
+
+
 class TurnEnded(_Entry, tag="turn.ended", frozen=True, kw_only=True):
     """The deck has answered, or failed to.
 
@@ -113,6 +123,7 @@ Entry: TypeAlias = (
     | ModelAnswered
     | CallStarted
     | CallEnded
+    | MetaSet
     | TurnEnded
     | RunEnded
 )

@@ -64,6 +64,8 @@ class Program(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         template: the request without its input and model.
         tool_names: what is offered, in order.
         answers_in_text: whether the answer is a string, and not JSON.
+        is_declared: whether anybody said what the deck may do: itself, a reference, a
+            deck above it or the run. Then its code is kept to its permissions.
     """
 
     deck: Deck
@@ -78,6 +80,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     root: str
     runtime_tools: tuple[RuntimeTool, ...] = ()
     told_permissions: JSONValue = None
+    is_declared: bool = False
 
 
 def program_from_deck(
@@ -87,6 +90,7 @@ def program_from_deck(
     permissions: Permissions,
     root: str | None = None,
     runtime_tools: tuple[RuntimeTool, ...] = (),
+    is_declared: bool = False,
 ) -> Program:
     """Work out what a model is told and offered.
 
@@ -134,6 +138,7 @@ def program_from_deck(
         told_permissions=(
             None if permissions == Permissions() else msgspec.to_builtins(permissions)
         ),
+        is_declared=is_declared,
     )
 
 

@@ -7,6 +7,7 @@ the same entries, so both come to the same state, and to the same next step.
 from collections.abc import Callable
 from typing import ClassVar
 
+from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.openresponses.followup import in_input_form
 from gambit_actors.openresponses.items import (
     FunctionCall,
@@ -19,6 +20,7 @@ from gambit_actors.run.entries import (
     CallStarted,
     Entry,
     ItemAdded,
+    MetaSet,
     ModelAnswered,
     RunEnded,
     RunStarted,
@@ -42,6 +44,7 @@ class RunState:
         answer: the model's last answer; None if the model has to be asked again.
         said: the text of that answer.
         refused: the words of its refusal.
+        meta: what code keeps for the session.
         call_ids: of all calls there ever were.
         responses: calls that gave the result or the end, in this turn.
         ended: how the last turn ended; None while one is going on.
@@ -54,6 +57,7 @@ class RunState:
         "finished",
         "is_over",
         "items",
+        "meta",
         "passes",
         "pending",
         "refused",
@@ -77,6 +81,7 @@ class RunState:
         self.started: dict[str, int] = {}
         self.finished: dict[str, str] = {}
         self.call_ids: set[str] = set()
+        self.meta: dict[str, JSONValue] = {}
         self.answer: ModelAnswered | None = None
         self.said: list[str] = []
         self.refused = ""
@@ -106,6 +111,12 @@ class RunState:
 
     def _end_call(self, entry: CallEnded) -> None:
         self.finished[entry.call_id] = entry.output
+
+    def _set_meta(self, entry: MetaSet) -> None:
+        if entry.value is None:
+            self.meta.pop(entry.key, None)
+        else:
+            self.meta[entry.key] = entry.value
 
     def _end_turn(self, entry: TurnEnded) -> None:
         self.ended = entry
@@ -159,6 +170,7 @@ class RunState:
         ModelAnswered: _take_answer,
         CallStarted: _start_call,
         CallEnded: _end_call,
+        MetaSet: _set_meta,
         TurnEnded: _end_turn,
         RunEnded: _end,
     }

@@ -521,35 +521,6 @@ async def test_code_may_run_other_decks(tmp_path: Path) -> None:
     assert json.loads(output)["payload"] == ["Child."] * 3
 
 
-async def test_code_that_declares_permissions_is_refused_unless_named(
-    tmp_path: Path,
-) -> None:
-    """Nothing keeps code to its permissions yet; it takes the user's word by name."""
-    (tmp_path / "s.json").write_text("{}")
-    (tmp_path / "look.py").write_text(
-        "from gambit_actors import define_deck\n"
-        "deck = define_deck(run=lambda ctx: 'seen')\n"
-    )
-    (tmp_path / "PROMPT.md").write_text(
-        root(
-            '[permissions]\nread = ["."]\n'
-            '[[actions]]\nname = "look"\ndescription = "Do."\nexecute = "look.py"\n'
-            'contextSchema = "s.json"\nresponseSchema = "s.json"\n'
-            'permissions = { read = ["."] }\n'
-        )
-    )
-    said = []
-    for unconfined in (frozenset[str](), frozenset({"look"})):
-        provider = ScriptedProvider([calls("look"), Reply(text="Done.")])
-        options = RunOptions(unconfined=unconfined)
-        reader = DiskReader(tmp_path)
-        async with open_runtime(provider, reader=reader, options=options) as runtime:
-            result = await runtime.run("PROMPT.md", message="Hi.")
-        said.append(json.loads(outputs_of(result.items)["look"][0]))
-    assert (said[0]["status"], said[0]["code"]) == (501, "cannot_confine")
-    assert said[1]["payload"] == "seen"
-
-
 @pytest.mark.spec("DK-22")
 async def test_a_model_is_sent_the_prompt_and_the_parameters() -> None:
     """The body with its snippets comes first, and every parameter is in the request."""

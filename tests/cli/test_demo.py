@@ -67,7 +67,7 @@ def test_the_demo_runs_a_tree_of_decks() -> None:
     assert "\nsays    Your headlamp came five days ago" in result.stdout
     assert "\ndesk/PROMPT.md " in result.stdout
     assert "\n  desk/refund_decision/PROMPT.md  scripted/clerk\n" in result.stdout
-    assert "nothing confines code yet" in result.stdout
+    assert "so it ran in this process" in result.stdout
     assert result.stdout.splitlines()[-1].startswith("completed · ")
     assert " · 5 passes · 3 calls · " in result.stdout
 

@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from gambit_actors.actors.confined import confinement
+from gambit_actors.actors.confined.rules import Platform
 from gambit_actors.cli.main import main
 from gambit_actors.trace.codec import decode_event
 from gambit_actors.trace.events import RunEnd
 from gambit_actors.trace.trees import unbalanced
+from tests.actors.confined.trying import needs_landlock
 
 GAMBIT = Path(sys.executable).with_name("gambit")
 DECK = """+++
@@ -218,9 +221,29 @@ def test_neither_model_nor_deck_can_steer_the_terminal(desk: Path, attack: str) 
 
 @pytest.mark.parametrize("is_unconfined", [True, False])
 def test_code_that_cannot_be_confined_runs_only_when_told(
-    desk: Path, is_unconfined: bool
+    desk: Path, monkeypatch: pytest.MonkeyPatch, is_unconfined: bool
 ) -> None:
-    """An action that declares permissions is refused unless it is named."""
+    """Where nothing confines, an action with permissions is refused unless named."""
+    nothing = Platform(is_posix=True, landlock_abi=0, has_filter=False)
+    monkeypatch.setattr(confinement, "platform_here", lambda: nothing)
+    more = ["--unconfined", "order_lookup"] if is_unconfined else []
+    result = look_up_an_order(desk, *more)
+    assert (result.exit_code, result.stdout) == (0, "Sent.\n")
+    assert ("cannot be kept to its permissions" in result.stderr) != is_unconfined
+    assert ("Trail map, Julian Alps" in result.stderr) == is_unconfined
+
+
+@pytest.mark.slow
+@needs_landlock
+def test_code_that_can_be_confined_runs(desk: Path) -> None:
+    """The support desk's code reads the data that it was granted, and works."""
+    result = look_up_an_order(desk)
+    assert (result.exit_code, result.stdout) == (0, "Sent.\n")
+    assert "Trail map, Julian Alps" in result.stderr
+
+
+def look_up_an_order(desk: Path, *more: str) -> Result:
+    """Run the support desk on a model that looks up an order."""
     (desk / "script.toml").write_text(
         "[[replies]]\ncalls = [\n"
         '{ name = "order_lookup", arguments = { orderNumber = "LL-1001" } }]\n'
@@ -228,11 +251,7 @@ def test_code_that_cannot_be_confined_runs_only_when_told(
     )
     command = ["run", str(SUPPORT), "--script", "script.toml", "--verbose"]
     command += ["--context", '{"customerName": "Mina"}']
-    command += ["--unconfined", "order_lookup"] if is_unconfined else []
-    result = CliRunner().invoke(main, command)
-    assert (result.exit_code, result.stdout) == (0, "Sent.\n")
-    assert ("nothing here can keep it to them" in result.stderr) != is_unconfined
-    assert ("Trail map, Julian Alps" in result.stderr) == is_unconfined
+    return CliRunner().invoke(main, [*command, *more])
 
 
 @pytest.mark.slow
