@@ -201,8 +201,8 @@ class DeckActor:
         await self._open_turn(turn)
         program, state = self._program, self.state
         max_passes = self._bounds.max_passes
-        while True:
-            await trio.lowlevel.checkpoint_if_cancelled()
+        # Each step waits for a model or for the log, where it can be cancelled.
+        while True:  # noqa: ASYNC913
             match next_step(program, state, max_passes=max_passes):
                 case CallModel(request=request, first=first):
                     await self._call_model(request, first)
@@ -312,7 +312,8 @@ class DeckActor:
             feed(entry)
         if self._teller.tracer.is_on:
             for entry in entries:
-                self._teller.logged(entry)
+                if isinstance(entry, ItemAdded):
+                    self._teller.item_logged(entry)
         if self._idle is not None and not _is_of_handler(entries):
             self._idle.touch()
 

@@ -12,7 +12,7 @@ from gambit_actors.openresponses.events import Event
 from gambit_actors.openresponses.items import FunctionCall, Item, Message
 from gambit_actors.openresponses.responses import Response
 from gambit_actors.run.budgets import Spent
-from gambit_actors.run.entries import Entry, ItemAdded, RunStarted, TurnEnded
+from gambit_actors.run.entries import ItemAdded, RunStarted, TurnEnded
 from gambit_actors.run.programs import Program
 from gambit_actors.trace import events
 from gambit_actors.trace.tracer import Tracer
@@ -185,10 +185,10 @@ class Teller:
 
         return show
 
-    def logged(self, entry: Entry) -> None:
-        """An entry is in the log; an item of the conversation may be shown now."""
+    def item_logged(self, entry: ItemAdded) -> None:
+        """An item of the conversation is in the log, and may be shown now."""
         tracer = self.tracer
-        if not (tracer.is_on and isinstance(entry, ItemAdded)):
+        if not tracer.is_on:
             return
         item = entry.item
         tracer.emit(

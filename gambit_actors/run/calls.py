@@ -14,7 +14,7 @@ from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.openresponses.items import FunctionCall, Item
 from gambit_actors.run.builtins import BUILTIN_TOOLS, BuiltinTool
 from gambit_actors.run.envelopes import Envelope, envelope_from, refusal
-from gambit_actors.run.programs import WRAPPED, Program, RuntimeTool, is_wrapped
+from gambit_actors.run.programs import WRAPPED, Program, RuntimeTool
 from gambit_actors.schema.explaining import Problem
 from gambit_actors.schema.validation import Validator
 
@@ -74,7 +74,7 @@ def plan_call(program: Program, call: FunctionCall) -> PlannedCall:
     if problem is not None:
         return _refused(call, problem)
     if isinstance(offer, Action):
-        return _plan_action(call, offer, arguments)
+        return _plan_action(program, call, offer, arguments)
     if isinstance(offer, BuiltinTool):
         return _plan_builtin(call, offer, arguments)
     if isinstance(offer, Tool | RuntimeTool):
@@ -114,10 +114,13 @@ def _plan_answer(
 
 
 def _plan_action(
-    call: FunctionCall, action: Action, arguments: dict[str, JSONValue]
+    program: Program,
+    call: FunctionCall,
+    action: Action,
+    arguments: dict[str, JSONValue],
 ) -> PlannedCall:
     given: JSONValue = arguments
-    if is_wrapped(action.context_schema.schema):
+    if call.name in program.wrapped:
         if WRAPPED not in arguments:
             return _refused(call, f"the required key {WRAPPED!r} is missing")
         given = arguments[WRAPPED]
@@ -133,7 +136,7 @@ def _plan_tool(
     validator = program.input_validators.get(call.name)
     if validator is None:
         return ToolCall(call=call, name=call.name, arguments=arguments)
-    wraps = is_wrapped(validator.schema)
+    wraps = call.name in program.wrapped
     if wraps and WRAPPED not in arguments:
         return _refused(call, f"the required key {WRAPPED!r} is missing")
     given = arguments[WRAPPED] if wraps else arguments

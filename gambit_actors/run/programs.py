@@ -64,6 +64,8 @@ class Program(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         template: the request without its input and model.
         tool_names: what is offered, in order.
         answers_in_text: whether the answer is a string, and not JSON.
+        wrapped: those of its offers whose input is no object; a model gives it under
+            a name of its own.
         is_declared: whether anybody said what the deck may do: itself, a reference, a
             deck above it or the run. Then its code is kept to its permissions.
     """
@@ -80,6 +82,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     root: str
     runtime_tools: tuple[RuntimeTool, ...] = ()
     told_permissions: JSONValue = None
+    wrapped: frozenset[str] = frozenset()
     is_declared: bool = False
 
 
@@ -138,18 +141,27 @@ def program_from_deck(
         told_permissions=(
             None if permissions == Permissions() else msgspec.to_builtins(permissions)
         ),
+        wrapped=frozenset(
+            offer.name for offer in callables if is_wrapped(_input_of(offer))
+        ),
         is_declared=is_declared,
     )
 
 
+def _input_of(offer: Action | Tool | RuntimeTool) -> Schema | None:
+    """The schema of what a call is given; None if the deck has none."""
+    if isinstance(offer, Action):
+        return offer.context_schema.schema
+    if isinstance(offer, Tool) and offer.input_schema is not None:
+        return offer.input_schema.schema
+    return None
+
+
 def _function_tool(offer: Action | Tool | RuntimeTool) -> FunctionTool:
-    match offer:
-        case Action():
-            parameters = _as_parameters(offer.context_schema.schema)
-        case Tool(input_schema=schema):
-            parameters = _as_parameters(schema.schema if schema else None)
-        case RuntimeTool(parameters=given):
-            parameters = given if given is not None else _ANY_OBJECT
+    if isinstance(offer, RuntimeTool):
+        parameters = _ANY_OBJECT if offer.parameters is None else offer.parameters
+    else:
+        parameters = _as_parameters(_input_of(offer))
     return FunctionTool(
         name=offer.name, description=offer.description or None, parameters=parameters
     )

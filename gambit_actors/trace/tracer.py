@@ -30,12 +30,13 @@ class Tracer:
     Attributes:
         is_on: whether anybody listens. Look at it before making an event that is
             costly to make; `emit` itself needs no such care.
+        stamp: gives the time to write on an event that happens now.
     """
 
-    __slots__ = ("_clock", "_sinks", "is_on")
+    __slots__ = ("_sinks", "is_on", "stamp")
 
     def __init__(self, *sinks: Sink, clock: Clock = time.time) -> None:
-        self._clock = clock
+        self.stamp = clock
         # Replaced and never changed, so that a sink may add or remove one while it
         # is being told something.
         self._sinks = sinks
@@ -51,10 +52,6 @@ class Tracer:
         # By identity: two sinks that compare equal are still two.
         self._sinks = tuple(other for other in self._sinks if other is not sink)
         self.is_on = bool(self._sinks)
-
-    def stamp(self) -> float:
-        """The time to write on an event that happens now."""
-        return self._clock()
 
     def emit(self, event: TraceEvent) -> None:
         """Tell every sink. Never raises for what a sink does, and never waits."""
