@@ -37,15 +37,24 @@ class RunStarted(_Entry, tag="run.started", frozen=True, kw_only=True):
     """A run began: which deck, and for whom.
 
     Attributes:
+        deck: its path as it may be shown.
+        path: where it was read from, to find it again.
         root_run_id: the run that the whole tree began with; None if it is this.
+        branched_from: the run whose beginning it shares, if it does.
     """
 
     run_id: str
     deck: str
+    path: str = ""
     root_run_id: str | None = None
     parent_run_id: str | None = None
     parent_call_id: str | None = None
+    branched_from: str | None = None
     depth: int = 0
+
+
+class RunResumed(_Entry, tag="run.resumed", frozen=True, kw_only=True):
+    """Somebody goes on with the run, in a process that had not been at it."""
 
 
 class TurnStarted(_Entry, tag="turn.started", frozen=True, kw_only=True):
@@ -76,6 +85,22 @@ class CallStarted(_Entry, tag="call.started", frozen=True, kw_only=True):
     name: str
     kind: Literal["action", "tool", "builtin"]
     attempt: int = 1
+
+
+class ChildStarted(_Entry, tag="child.started", frozen=True, kw_only=True):
+    """A deck is about to be run below this one, with a log of its own.
+
+    Attributes:
+        run_id: whose log that is.
+        call_id: the call that it is part of; None for what no call is waiting for.
+        path: the deck.
+        asked: what it is asked, as a digest: the same call asks the same again.
+    """
+
+    run_id: str
+    call_id: str | None = None
+    path: str = ""
+    asked: str = ""
 
 
 class CallEnded(_Entry, tag="call.ended", frozen=True, kw_only=True):
@@ -111,17 +136,31 @@ class TurnEnded(_Entry, tag="turn.ended", frozen=True, kw_only=True):
 
 
 class RunEnded(_Entry, tag="run.ended", frozen=True, kw_only=True):
-    """Nothing more will come."""
+    """Nothing more will come, unless it is resumed.
+
+    Attributes:
+        status: how its last turn ended.
+        code: why that failed, in a word.
+        turns: how many there were.
+        usage: tokens of the run, with all decks below it.
+        cost: the same in money; None where a price is not known.
+    """
 
     status: RunStatus
+    code: str | None = None
+    turns: int = 0
+    usage: Usage | None = None
+    cost: float | None = None
 
 
 Entry: TypeAlias = (
     RunStarted
+    | RunResumed
     | TurnStarted
     | ItemAdded
     | ModelAnswered
     | CallStarted
+    | ChildStarted
     | CallEnded
     | MetaSet
     | TurnEnded

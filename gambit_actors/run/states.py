@@ -18,11 +18,13 @@ from gambit_actors.openresponses.items import (
 from gambit_actors.run.entries import (
     CallEnded,
     CallStarted,
+    ChildStarted,
     Entry,
     ItemAdded,
     MetaSet,
     ModelAnswered,
     RunEnded,
+    RunResumed,
     RunStarted,
     TurnEnded,
     TurnStarted,
@@ -46,6 +48,7 @@ class RunState:
         refused: the words of its refusal.
         meta: what code keeps for the session.
         call_ids: of all calls there ever were.
+        children: the decks that were run below this one, in their order.
         responses: calls that gave the result or the end, in this turn.
         ended: how the last turn ended; None while one is going on.
     """
@@ -53,6 +56,7 @@ class RunState:
     __slots__ = (
         "answer",
         "call_ids",
+        "children",
         "ended",
         "finished",
         "is_over",
@@ -81,6 +85,7 @@ class RunState:
         self.started: dict[str, int] = {}
         self.finished: dict[str, str] = {}
         self.call_ids: set[str] = set()
+        self.children: list[ChildStarted] = []
         self.meta: dict[str, JSONValue] = {}
         self.answer: ModelAnswered | None = None
         self.said: list[str] = []
@@ -97,6 +102,9 @@ class RunState:
     def _begin(self, entry: RunStarted) -> None:
         self.run = entry
 
+    def _resume(self, _entry: RunResumed) -> None:
+        self.is_over = False
+
     def _end(self, _entry: RunEnded) -> None:
         self.is_over = True
 
@@ -108,6 +116,9 @@ class RunState:
 
     def _start_call(self, entry: CallStarted) -> None:
         self.started[entry.call_id] = entry.attempt
+
+    def _start_child(self, entry: ChildStarted) -> None:
+        self.children.append(entry)
 
     def _end_call(self, entry: CallEnded) -> None:
         self.finished[entry.call_id] = entry.output
@@ -165,10 +176,12 @@ class RunState:
 
     _FEEDS: ClassVar[dict[type[Entry], Callable[..., None]]] = {
         RunStarted: _begin,
+        RunResumed: _resume,
         TurnStarted: _begin_turn,
         ItemAdded: _add,
         ModelAnswered: _take_answer,
         CallStarted: _start_call,
+        ChildStarted: _start_child,
         CallEnded: _end_call,
         MetaSet: _set_meta,
         TurnEnded: _end_turn,

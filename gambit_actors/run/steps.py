@@ -68,7 +68,7 @@ def next_step(program: Program, state: RunState, *, max_passes: int) -> Step:
         return Finish(state.ended)
     answer = state.answer
     if answer is not None and answer.status != "completed":
-        return Finish(_cut_short(answer))
+        return Finish(_cut_short(answer, "".join(state.said)))
     if state.pending:
         return RunTools(tuple(state.pending.values()))
     if state.responses:
@@ -186,10 +186,11 @@ def _said_about(envelope: Envelope) -> dict[str, JSONValue]:
     return {key: value for key, value in said.items() if value is not None}
 
 
-def _cut_short(answer: ModelAnswered) -> TurnEnded:
+def _cut_short(answer: ModelAnswered, said: str) -> TurnEnded:
     reason = answer.reason or "no reason given"
     code = "model_failed" if answer.status == "failed" else "model_incomplete"
-    return _failed(code, f"{answer.model} did not finish its answer: {reason}")
+    message = f"{answer.model} did not finish its answer: {reason}"
+    return _failed(code, message, text=said)
 
 
 def _failed(code: str, message: str, *, text: str = "") -> TurnEnded:

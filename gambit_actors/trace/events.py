@@ -10,12 +10,13 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from gambit_actors.openresponses.base import JSONValue
+from gambit_actors.openresponses.base import JSONValue, written
 from gambit_actors.openresponses.events import Event
 from gambit_actors.openresponses.items import Item
 from gambit_actors.openresponses.responses import Usage
 
 ToolKind: TypeAlias = Literal["action", "external", "internal", "builtin"]
+Mode: TypeAlias = Literal["responses", "chat"]
 EndStatus: TypeAlias = Literal["completed", "failed", "cancelled"]
 
 
@@ -164,7 +165,7 @@ class ModelCall(_Event, tag="model.call", frozen=True, kw_only=True):
     model: str
     pass_number: int
     stream: bool = True
-    mode: Literal["responses", "chat"] = "responses"
+    mode: Mode = written("responses")
     item_count: int = 0
     tool_count: int = 0
     response_items: tuple[Item, ...] = ()
@@ -179,7 +180,7 @@ class ModelResult(_Event, tag="model.result", frozen=True, kw_only=True):
     pass_number: int
     status: str
     finish_reason: str
-    mode: Literal["responses", "chat"] = "responses"
+    mode: Mode = written("responses")
     message: str = ""
     response_items: tuple[Item, ...] = ()
     usage: Usage | None = None

@@ -1,5 +1,6 @@
 """A run can be cancelled at any moment: nothing is left, and the log has its ending."""
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -10,7 +11,7 @@ from gambit_actors.actors.hook import ExternalCall
 from gambit_actors.actors.runtime import RunOptions
 from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.openresponses.items import FunctionCall
-from gambit_actors.providers.scripts import Call, Reply
+from gambit_actors.providers.scripts import Call, Reply, TokenCount
 from gambit_actors.run.entries import RunEnded, TurnEnded, TurnStarted
 from gambit_actors.run.states import state_from_entries
 from gambit_actors.trace.trees import unbalanced
@@ -146,20 +147,87 @@ async def test_a_run_can_be_cancelled_at_every_step(
         print(f"\n{cancelled} cancellations, nothing left behind")  # noqa: T201
 
 
-@pytest.mark.parametrize("fault", ["error", "hang", "cut", "failed", "malformed"])
-@pytest.mark.parametrize("deck", ["PROMPT.md", "*a/PROMPT.md"])
-@pytest.mark.parametrize("pass_number", [1, 2])
+def nested_files() -> dict[str, str]:
+    """A deck that calls one below it, which calls one below that; each has a tool."""
+    action = (
+        '[[actions]]\nname = "below"\ndescription = "Do."\npath = "{0}/PROMPT.md"\n'
+    )
+    return {
+        "PROMPT.md": root(action.format("a") + TOOL),
+        "a/PROMPT.md": root(CHILD + LIMIT.format(60) + action.format("b") + TOOL),
+        "a/b/PROMPT.md": root(CHILD.replace("../", "../../") + LIMIT.format(30) + TOOL),
+        "s.json": ANYTHING,
+    }
+
+
+LIMIT = "[guardrails]\ntimeoutMs = {0}_000\n"
+DEPTHS = {0: "PROMPT.md", 1: "*/a/PROMPT.md", 2: "*/a/b/PROMPT.md"}
+# What each fault comes to; an endless flood is cut by the time there is for it.
+CODES = {
+    "error": "model_unavailable",
+    "hang": "timeout",
+    "cut": "model_unavailable",
+    "failed": "model_failed",
+    "malformed": "model_unavailable",
+    "flood": "timeout",
+}
+
+
+def nested_script() -> list[Reply]:
+    """Every deck uses its tool, then the deck below it, and then answers."""
+    respond = (Call(name="gambit_respond", arguments={"payload": {}}),)
+    crm, below = (Call(name="crm"),), (Call(name="below"),)
+    used = TokenCount(input_tokens=5, output_tokens=2)
+    return [
+        Reply(deck="*", pass_number=1, calls=crm, usage=used, times=0),
+        Reply(deck=DEPTHS[2], pass_number=2, calls=respond, usage=used),
+        Reply(deck=DEPTHS[1], pass_number=2, calls=below, usage=used),
+        Reply(deck=DEPTHS[1], pass_number=3, calls=respond, usage=used),
+        Reply(deck=DEPTHS[0], pass_number=2, calls=below, usage=used),
+        Reply(deck=DEPTHS[0], pass_number=3, text="Done.", usage=used),
+    ]
+
+
+@pytest.mark.parametrize("fault", CODES)
+@pytest.mark.parametrize("depth", DEPTHS)
+@pytest.mark.parametrize("pass_number", [1, 2, 3])
 async def test_a_model_may_fail_at_any_pass_and_depth(
-    fault: str, deck: str, pass_number: int, autojump_clock: MockClock
+    fault: str, depth: int, pass_number: int, autojump_clock: MockClock
 ) -> None:
-    """The run ends in its time, with a reason or an answer, and all in order."""
-    broken = Reply(deck=deck, pass_number=pass_number, fault=fault, times=0)  # type: ignore[arg-type]  # a parameter
+    """The parent is told what happened, and what was spent and said is kept."""
+    if (depth, pass_number) == (2, 3):
+        return  # The lowest deck has answered in its second pass.
+    broken = Reply(
+        deck=DEPTHS[depth],
+        pass_number=pass_number,
+        fault=fault,  # type: ignore[arg-type]  # a parameter
+        text=None if fault == "malformed" else "Well, I think",
+        per_delta_seconds=1.0 if fault == "flood" else 0.0,
+        count=10**9 if fault == "flood" else None,
+        times=0,
+    )
     options = RunOptions(on_tool=on_tool)
-    async with stage(files(), [broken, *script()], options) as on:
+    async with stage(nested_files(), [broken, *nested_script()], options) as on:
         # Before the clock runs: it does not wait for a thread.
         loaded = await on.runtime.load("PROMPT.md")
-        with trio.fail_after(1000):
+        with trio.fail_after(200):
             result = await on.runtime.try_run(loaded, message="Hi.")
         check_nothing_is_left(on)
-    if result.failure is not None:
-        assert result.failure.message
+    spent = result.usage.total_tokens
+    assert spent >= 7 * (pass_number - 1 + depth)
+    if depth == 0:
+        assert result.failure is not None
+        assert result.failure.code == CODES[fault]
+        assert len(result.failure.message) > 10
+        assert result.text.startswith("Well,") == (fault != "malformed")
+        kept = outputs_of(result.items)
+        assert len(kept.get("crm", ())) == (pass_number > 1)
+        assert len(kept.get("below", ())) == (pass_number > 2)
+        return
+    # The child's failure is an envelope to its parent, which goes on.
+    (said,) = outputs_of(result.items)["below"]
+    if depth == 1:
+        envelope = json.loads(said)
+        assert (envelope["code"], envelope["status"] >= 500) == (CODES[fault], True)
+        assert len(envelope["message"]) > 10
+    assert result.text == "Done."

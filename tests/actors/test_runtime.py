@@ -163,6 +163,7 @@ async def test_an_action_is_a_child_and_its_answer_an_envelope() -> None:
     assert outputs_of(result.items)["gambit_complete"] == outputs_of(result.items)["a"]
 
 
+@pytest.mark.spec("CARD-5")
 async def test_calls_of_a_turn_run_side_by_side_and_answer_in_order(
     autojump_clock: MockClock,
 ) -> None:

@@ -272,6 +272,7 @@ async def soak(
 
 
 @pytest.mark.slow
+@pytest.mark.spec("CARD-8")
 async def test_many_runs_leave_nothing_behind(tmp_path: Path) -> None:
     """After some hundred runs of all kinds there is no more of anything than before."""
     soaked = await soak(tmp_path, warm_up=600, runs=1500)
