@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import msgspec
 import trio
 
-from gambit_actors.actors.carrying_out import CallRunner
+from gambit_actors.actors.carrying_out import CallRunner, begun_calls
 from gambit_actors.actors.children import Asker
 from gambit_actors.actors.handlers import IdleWatch, after_model_error
 from gambit_actors.actors.mailboxes import Turn, next_turn
@@ -33,7 +33,7 @@ from gambit_actors.openresponses.items import (
 )
 from gambit_actors.openresponses.requests import CreateResponse
 from gambit_actors.openresponses.responses import Response
-from gambit_actors.run.budgets import Account
+from gambit_actors.run.budgets import Account, Spent
 from gambit_actors.run.calls import with_unique_calls
 from gambit_actors.run.entries import (
     Entry,
@@ -41,13 +41,14 @@ from gambit_actors.run.entries import (
     ItemAdded,
     ModelAnswered,
     RunEnded,
+    RunResumed,
     RunStarted,
     RunStatus,
     TurnEnded,
     TurnStarted,
 )
 from gambit_actors.run.envelopes import CallSource, output_text, refusal
-from gambit_actors.run.ports import ItemLog
+from gambit_actors.run.ports import ItemLog, LogReopened
 from gambit_actors.run.programs import Program
 from gambit_actors.run.states import RunState
 from gambit_actors.run.steps import CallModel, Finish, RunTools, next_step
@@ -66,15 +67,18 @@ class DeckActor:
         run: how the log begins.
         bounds: those of the asker; the deck's own can only be tighter.
         account: that of the asker, which pays for this one.
+        reopened: the log of the run, if another process had begun it.
 
     Attributes:
         state: the run so far.
         span: the actor's id in the trace.
+        spent_before: what a turn that is gone on with had used.
     """
 
     __slots__ = (
         "_account",
         "_asked_bounds",
+        "_begun",
         "_bounds",
         "_has_finished",
         "_idle",
@@ -83,10 +87,12 @@ class DeckActor:
         "_models",
         "_paying",
         "_program",
+        "_reopened",
         "_run",
         "_teller",
         "_tree",
         "span",
+        "spent_before",
         "state",
     )
 
@@ -98,8 +104,10 @@ class DeckActor:
         *,
         bounds: Bounds,
         account: Account,
+        reopened: LogReopened | None = None,
     ) -> None:
         self.state = RunState()
+        self.spent_before: Spent | None = None
         self.span = new_id("action")
         self._tree = tree
         self._program = program
@@ -107,8 +115,11 @@ class DeckActor:
         self._asked_bounds = self._bounds = bounds
         self._paying = self._account = account
         self._log: ItemLog | None = None
+        self._reopened = reopened
         self._idle: IdleWatch | None = None
         self._has_finished = True
+        # The calls of this pass that were noted as begun along with the answer.
+        self._begun: frozenset[str] = frozenset()
         self._teller = Teller(tree.tracer, run, program, self.span)
         self._live = Live(
             run_id=run.run_id,
@@ -141,8 +152,7 @@ class DeckActor:
         status: RunStatus = "cancelled"
         with inbox, outbox:
             try:
-                self._log = await tree.store.open_log(run)
-                self.state.feed(run)
+                await self._open_log()
                 if not run.depth:
                     tree.meta.bind(self.state.meta, self._append)
                 while (turn := await next_turn(inbox)) is not None:
@@ -159,14 +169,35 @@ class DeckActor:
             finally:
                 del tree.live[run.run_id]
 
+    async def _open_log(self) -> None:
+        """Begin the log, or take in what is in it."""
+        feed = self.state.feed
+        if self._reopened is None:
+            self._log = await self._tree.store.open_log(self._run)
+            feed(self._run)
+            return
+        self._log = self._reopened.log
+        for entry in self._reopened.entries:
+            feed(entry)
+        feed(RunResumed())
+        await trio.lowlevel.checkpoint_if_cancelled()
+
     async def _say_goodbye(self, status: RunStatus) -> None:
         """Write that nothing more will come, and let go of the log; once."""
-        log = self._log
-        if log is None or self.state.is_over:
+        log, state = self._log, self.state
+        if log is None or state.is_over:
             return  # noqa: ASYNC910  # there is nothing to wait for
-        ended = RunEnded(status=status)
+        failure = state.ended.failure if state.ended else None
+        spent = self._paying.spent if not self._run.depth else self._account.spent
+        ended = RunEnded(
+            status=status,
+            code=failure.code if failure else None,
+            turns=state.turns,
+            usage=spent.as_usage(),
+            cost=spent.known_cost,
+        )
         await log.append([ended])
-        self.state.feed(ended)
+        state.feed(ended)
         await log.aclose()
 
     async def _take(self, turn: Turn) -> TurnEnded:
@@ -178,6 +209,8 @@ class DeckActor:
             max_tokens=guardrails.max_tokens,
             max_cost=guardrails.max_cost,
         )
+        if turn.is_continued and self.spent_before is not None:
+            self._account.spent = self.spent_before
         self._has_finished = False
         self._teller.deck_start()
         ended = _ended("cancelled", "cancelled", "the run was cancelled")
@@ -198,7 +231,8 @@ class DeckActor:
             raise
 
     async def _work(self, turn: Turn) -> TurnEnded:
-        await self._open_turn(turn)
+        if not turn.is_continued:
+            await self._open_turn(turn)
         program, state = self._program, self.state
         max_passes = self._bounds.max_passes
         # Each step waits for a model or for the log, where it can be cancelled.
@@ -228,7 +262,8 @@ class DeckActor:
         self._live.doing = ", ".join([call.name for call in calls])
         if self._idle is not None:
             self._idle.pause()
-        await CallRunner(self._asker()).carry_out(calls, self.state, self._append)
+        begun, self._begun = self._begun, frozenset()
+        await CallRunner(self._asker()).carry_out(calls, begun=begun)
         if self._idle is not None:
             self._idle.go_on()
 
@@ -238,6 +273,8 @@ class DeckActor:
             program=self._program,
             bounds=self._bounds,
             run=self._run,
+            state=self.state,
+            append=self._append,
             teller=self._teller,
             account=self._account,
         )
@@ -301,7 +338,18 @@ class DeckActor:
         )
         items = with_unique_calls(response.output, self.state.call_ids)
         added = [ItemAdded(item=item, source="model") for item in items]
-        await self._append([answered, *added])
+        # What is about to have effects is written down along with what asked for it:
+        # one write for each pass.
+        is_whole = response.status == "completed"
+        begun = begun_calls(self._program, items) if is_whole else []
+        logged: Response | None = None
+        try:
+            await self._append([answered, *added, *begun])
+            logged = response
+        finally:
+            self._models.tell(logged)
+        self._models.forget_unfinished()
+        self._begun = frozenset([entry.call_id for entry in begun])
 
     async def _append(self, entries: Sequence[Entry]) -> None:
         """Write entries down, then count them, then show them."""
@@ -328,15 +376,16 @@ class DeckActor:
                 ended = msgspec.structs.replace(ended, text=text)
         why = ended.failure.message if ended.failure else "the run ended"
         for call in self.state.pending.values():
-            output = self.state.finished.get(call.call_id)
-            if output is None:
-                unmet = refusal(499, "not_carried_out", why)
-                output = output_text(unmet, self._source(call))
+            known = self.state.finished.get(call.call_id)
+            unmet = refusal(499, "not_carried_out", why)
+            output = known.output if known else output_text(unmet, self._source(call))
             item = FunctionCallOutput(call_id=call.call_id, output=output)
             entries.append(ItemAdded(item=item, source="runtime"))
+            entries += known.after if known else ()
         entries.append(ended)
         await self._append(entries)
         self._has_finished = True
+        self._models.forget_unfinished()
         self._teller.deck_end(ended, self._account.spent)
         return ended
 

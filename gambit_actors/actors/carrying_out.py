@@ -5,9 +5,10 @@ under way. The outputs join the conversation together, in the order of the calls
 a call fails, the model reads why; only what is wrong with us ends the run.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import TypeAlias
 
+import msgspec
 import trio
 
 from gambit_actors.actors.builtin_tools import use_builtin
@@ -20,6 +21,7 @@ from gambit_actors.deck.model import Link
 from gambit_actors.openresponses.items import (
     FunctionCall,
     FunctionCallOutput,
+    Item,
     assistant_message,
     user_message,
 )
@@ -32,25 +34,38 @@ from gambit_actors.run.calls import (
     ToolCall,
     plan_call,
 )
+from gambit_actors.run.doubts import (
+    Happened,
+    choice_for,
+    idempotency_key,
+    in_doubt,
+    is_taken_up,
+)
 from gambit_actors.run.entries import (
     CallEnded,
     CallStarted,
     Entry,
     ItemAdded,
 )
-from gambit_actors.run.envelopes import CallSource, Envelope, output_text, refusal
-from gambit_actors.run.states import RunState
+from gambit_actors.run.envelopes import (
+    CallSource,
+    Envelope,
+    envelope_from,
+    output_text,
+    refusal,
+)
+from gambit_actors.run.programs import Program
 from gambit_actors.run.synthetic import completion_items
-from gambit_actors.trace.events import ToolKind
+from gambit_actors.trace.events import DoubtChoice, ToolKind
 
-Append: TypeAlias = Callable[[Sequence[Entry]], Awaitable[None]]
-Keep: TypeAlias = Callable[[str, str], Awaitable[None]]
-"""Writes down what a call gave: its id, and the text of its output."""
+Keep: TypeAlias = Callable[[CallEnded], Awaitable[None]]
+"""Writes down what a call gave."""
 
 LAST_WORDS_SECONDS = 5.0
 """How long a call that was cut may take to write down what it gave."""
 
-_Acting: TypeAlias = ActionCall | ToolCall | BuiltinCall
+Acting: TypeAlias = ActionCall | ToolCall | BuiltinCall
+ACTING = (ActionCall, ToolCall, BuiltinCall)
 
 
 class CallRunner:
@@ -58,42 +73,102 @@ class CallRunner:
 
     def __init__(self, asker: Asker) -> None:
         self._asker = asker
-        # What handlers said while a call was under way, by the call.
-        self._said: dict[str, list[str]] = {}
-        # What the code of a call added to the conversation, by the call.
-        self._added: dict[str, list[tuple[Speaker, str]]] = {}
+        # What has a place in the conversation behind the output of a call.
+        self._behind: dict[str, list[ItemAdded]] = {}
+        # What calls gave before a handler had its say.
+        self._given: dict[str, Envelope] = {}
 
     async def carry_out(
-        self, calls: Sequence[FunctionCall], state: RunState, append: Append
+        self, calls: Sequence[FunctionCall], *, begun: Collection[str]
     ) -> None:
-        """Carry out calls, and add their outputs to the conversation."""
+        """Carry out calls, and add their outputs to the conversation.
+
+        Args:
+            calls: those without an output.
+            begun: of those, the ones that were noted as begun just now.
+        """
         plans = [plan_call(self._asker.program, call) for call in calls]
-        texts = dict(state.finished)
+        ended = dict(self._asker.state.finished)
+        append = self._asker.append
+
+        async def keep_one(entry: CallEnded) -> None:
+            ended[entry.call_id] = entry
+            await append([entry])
+
+        async def keep_all(entry: CallEnded) -> None:
+            ended[entry.call_id] = entry
+            await append(self._outputs(plans, ended))
+
+        await self._settle(plans, begun, ended)
         acting = [
             plan
             for plan in plans
-            if isinstance(plan, _ACTING) and plan.call.call_id not in texts
+            if isinstance(plan, ACTING) and plan.call.call_id not in ended
         ]
-
-        async def keep_one(call_id: str, text: str) -> None:
-            texts[call_id] = text
-            await append([CallEnded(call_id=call_id, output=text)])
-
-        async def keep_all(call_id: str, text: str) -> None:
-            texts[call_id] = text
-            await append(self._outputs(plans, texts))
-
-        if acting:
-            await append([_started(plan, state) for plan in acting])
         if len(acting) == 1:
             # There is nothing to run it beside, and nothing for its output to wait for.
             await self._one(acting[0], keep_all)
         else:
             await self._side_by_side(acting, keep_one)
-            await append(self._outputs(plans, texts))
+            await append(self._outputs(plans, ended))
         self._tell_others(plans)
 
-    async def _side_by_side(self, acting: Sequence[_Acting], keep: Keep) -> None:
+    async def _settle(
+        self,
+        plans: Sequence[PlannedCall],
+        begun: Collection[str],
+        ended: dict[str, CallEnded],
+    ) -> None:
+        """Note which calls begin now, and do what is to be done about those in doubt.
+
+        There are some only if the log was begun by another process.
+        """
+        entries: list[Entry] = []
+        state = self._asker.state
+        for plan in plans:
+            call_id = plan.call.call_id
+            if not isinstance(plan, ACTING) or call_id in begun or call_id in ended:
+                continue
+            earlier = state.started.get(call_id)
+            answer = None if earlier is None else self._answer_for(plan, earlier)
+            if answer is None:
+                entries.append(self._begun_again(plan, earlier))
+                continue
+            ended[call_id] = self._ended(plan, answer)
+            entries.append(ended[call_id])
+        if entries:
+            await self._asker.append(entries)
+        else:
+            await trio.lowlevel.checkpoint_if_cancelled()
+
+    def _answer_for(self, plan: Acting, earlier: CallStarted) -> Envelope | None:
+        """What a call in doubt is taken to have given; None if it is made again."""
+        asker, name = self._asker, plan.call.name
+        key = idempotency_key(asker.run.run_id, plan.call.call_id)
+        answer = asker.tree.answers.get(key) or choice_for(asker.program, name)
+        if is_taken_up(asker.program, earlier):
+            return None
+        is_told = isinstance(answer, Happened)
+        # Who goes on with a run has been asked what is to be asked.
+        choice: DoubtChoice = "retry" if answer == "retry" else "fail"
+        choice = "happened" if is_told else choice
+        asker.teller.in_doubt(plan.call, attempt=earlier.attempt, choice=choice)
+        if isinstance(answer, Happened):
+            return envelope_from(answer.value)
+        return None if answer == "retry" else in_doubt(name, earlier.attempt)
+
+    def _begun_again(self, plan: Acting, earlier: CallStarted | None) -> CallStarted:
+        if earlier is None:
+            return started_entry(plan)
+        run_id = earlier.run_id
+        past = self._asker.tree.past.get(run_id or "")
+        if past is not None and past.is_cancelled:
+            run_id = new_id("run")  # What was cancelled is begun anew.
+        return msgspec.structs.replace(
+            earlier, attempt=earlier.attempt + 1, run_id=run_id
+        )
+
+    async def _side_by_side(self, acting: Sequence[Acting], keep: Keep) -> None:
         if not acting:
             return  # noqa: ASYNC910  # outputs are written next
         actions = sum(isinstance(plan, ActionCall) for plan in acting)
@@ -107,18 +182,41 @@ class CallRunner:
         finally:
             account.expect(-actions)
 
-    async def _one(self, plan: _Acting, keep: Keep) -> None:
+    async def _one(self, plan: Acting, keep: Keep) -> None:
         call, kind, teller = plan.call, _kind(plan), self._asker.teller
         self._asker.account.count_call()
         teller.call_start(call, kind)
-        output: str | None = None
+        entry: CallEnded | None = None
+        is_error = False
         try:
             envelope = await self._with_handlers(plan)
-            text = self._text_of(envelope, call)
-            await _see_to_it(keep, call.call_id, text)
-            output = text
+            is_error = envelope.is_error
+            entry = self._ended(plan, envelope)
+            await keep(entry)
+        except BaseException:
+            # It has happened, whatever a handler was about to make of it. A log that
+            # did not know would have it done again.
+            given = self._given.get(call.call_id)
+            if given is not None:
+                is_error = given.is_error
+                entry = entry or self._ended(plan, given)
+                with trio.move_on_after(LAST_WORDS_SECONDS, shield=True):
+                    await keep(entry)
+            raise
         finally:
-            teller.call_end(call, kind, output=output)
+            output = None if entry is None else entry.output
+            teller.call_end(call, kind, output=output, is_error=is_error)
+
+    def _ended(self, plan: Acting, envelope: Envelope) -> CallEnded:
+        """What is written down of a call that is over."""
+        call = plan.call
+        text = self._text_of(envelope, call)
+        after: list[ItemAdded] = []
+        if isinstance(plan, ActionCall):
+            items = completion_items(new_id("event"), text)
+            after += [ItemAdded(item=item, source="tool") for item in items]
+        after += self._behind.get(call.call_id, ())
+        return CallEnded(call_id=call.call_id, output=text, after=tuple(after))
 
     def _text_of(self, envelope: Envelope, call: FunctionCall) -> str:
         """An envelope as the model reads it, or one that says why it cannot be read."""
@@ -140,17 +238,17 @@ class CallRunner:
             return plan.call.arguments  # Accepted: answered with itself.
         return output_text(plan.envelope, self._source(plan.call))
 
-    async def _with_handlers(self, plan: _Acting) -> Envelope:
+    async def _with_handlers(self, plan: Acting) -> Envelope:
         """Carry out a call, with what the deck wants done meanwhile and afterwards."""
-        handlers = self._asker.program.deck.handlers
+        handlers, given = self._asker.program.deck.handlers, self._given
         if handlers.on_busy is not None and isinstance(plan, ActionCall):
             async with trio.open_nursery() as nursery:
                 say = self._say_busy(plan)
                 nursery.start_soon(while_busy, self._asker, handlers.on_busy, plan, say)
-                envelope = await self._envelope(plan)
+                envelope = given[plan.call.call_id] = await self._envelope(plan)
                 nursery.cancel_scope.cancel()
         else:
-            envelope = await self._envelope(plan)
+            envelope = given[plan.call.call_id] = await self._envelope(plan)
         if envelope.is_error and handlers.on_error is not None and _broke(envelope):
             return await after_error(self._asker, handlers.on_error, plan, envelope)
         return envelope
@@ -158,13 +256,13 @@ class CallRunner:
     def _say_busy(self, plan: ActionCall) -> Callable[[str, int], Awaitable[None]]:
         async def say(words: str, elapsed_ms: int) -> None:
             await trio.lowlevel.checkpoint()
-            said = self._said.setdefault(plan.call.call_id, [])
-            said.append(f"{words} (elapsed {elapsed_ms}ms)")
+            item = assistant_message(f"{words} (elapsed {elapsed_ms}ms)")
+            self._put_behind(plan, ItemAdded(item=item, source="handler"))
             self._asker.teller.handler_said("busy", words, elapsed_ms)
 
         return say
 
-    async def _envelope(self, plan: _Acting) -> Envelope:
+    async def _envelope(self, plan: Acting) -> Envelope:
         if isinstance(plan, ToolCall):
             return await self._ask_hook(plan)
         if isinstance(plan, BuiltinCall):
@@ -174,49 +272,48 @@ class CallRunner:
             return await use_builtin(plan, program.permissions, folder=folder)
         target = plan.action.target
         if isinstance(target, Link):
-            return await run_child(self._asker, plan, target.deck)
-        added = self._added.setdefault(plan.call.call_id, [])
+            run_id = self._asker.state.started[plan.call.call_id].run_id
+            return await run_child(self._asker, plan, target.deck, run_id=run_id)
 
         def say(role: Speaker, text: str) -> None:
-            added.append((role, text))
+            make = user_message if role == "user" else assistant_message
+            self._put_behind(plan, ItemAdded(item=make(text), source="action"))
 
         return await run_module(self._asker, plan, target, say)
 
+    def _put_behind(self, plan: Acting, added: ItemAdded) -> None:
+        self._behind.setdefault(plan.call.call_id, []).append(added)
+
     async def _ask_hook(self, plan: ToolCall) -> Envelope:
-        asker = self._asker
+        asker, call_id = self._asker, plan.call.call_id
         return await asker.tree.hook.ask(
             ExternalCall(
                 name=plan.name,
                 args=plan.arguments,
                 run_id=asker.teller.run_id,
-                action_call_id=plan.call.call_id,
+                action_call_id=call_id,
+                attempt=asker.state.started[call_id].attempt,
+                idempotency_key=idempotency_key(asker.run.run_id, call_id),
                 parent_action_call_id=asker.teller.span,
                 deck_path=asker.program.name,
             )
         )
 
     def _outputs(
-        self, plans: Sequence[PlannedCall], texts: Mapping[str, str]
+        self, plans: Sequence[PlannedCall], ended: Mapping[str, CallEnded]
     ) -> list[Entry]:
         """The outputs of calls as items, in the order in which they were made."""
         entries: list[Entry] = []
         for plan in plans:
-            call = plan.call
+            after: tuple[ItemAdded, ...] = ()
             if isinstance(plan, RespondCall | RefusedCall):
                 text = self._answer_to(plan)
             else:
-                text = texts[call.call_id]
-            output = FunctionCallOutput(call_id=call.call_id, output=text)
+                known = ended[plan.call.call_id]
+                text, after = known.output, known.after
+            output = FunctionCallOutput(call_id=plan.call.call_id, output=text)
             entries.append(ItemAdded(item=output, source="tool"))
-            if isinstance(plan, ActionCall):
-                items = completion_items(new_id("event"), text)
-                entries += [ItemAdded(item=item, source="tool") for item in items]
-            for words in self._said.get(call.call_id, ()):
-                said = assistant_message(words)
-                entries.append(ItemAdded(item=said, source="handler"))
-            for role, words in self._added.get(call.call_id, ()):
-                make = user_message if role == "user" else assistant_message
-                entries.append(ItemAdded(item=make(words), source="action"))
+            entries += after
         return entries
 
     def _source(self, call: FunctionCall) -> CallSource:
@@ -229,20 +326,6 @@ class CallRunner:
         )
 
 
-async def _see_to_it(keep: Keep, call_id: str, text: str) -> None:
-    """Write down what a call gave, also if the run is cancelled meanwhile.
-
-    It has happened. A log that did not know would have it done again.
-    """
-    try:
-        await keep(call_id, text)
-    except trio.Cancelled:
-        # What was cancelled did not happen, so it is done now.
-        with trio.move_on_after(LAST_WORDS_SECONDS, shield=True):
-            await keep(call_id, text)
-        raise
-
-
 # What a model did wrong is for the model to read, and not for a handler.
 _MODELS_FAULT = 500
 
@@ -251,20 +334,26 @@ def _broke(envelope: Envelope) -> bool:
     return envelope.status is not None and envelope.status >= _MODELS_FAULT
 
 
-_ACTING = (ActionCall, ToolCall, BuiltinCall)
+def begun_calls(program: Program, items: Sequence[Item]) -> list[CallStarted]:
+    """What is noted before the calls in an answer begin."""
+    calls = [item for item in items if isinstance(item, FunctionCall)]
+    plans = [plan_call(program, call) for call in calls]
+    return [started_entry(plan) for plan in plans if isinstance(plan, ACTING)]
 
 
-def _started(plan: _Acting, state: RunState) -> CallStarted:
+def started_entry(plan: Acting) -> CallStarted:
+    """What is noted before a call begins for the first time."""
     kinds = {ActionCall: "action", ToolCall: "tool", BuiltinCall: "builtin"}
+    is_deck = isinstance(plan, ActionCall) and isinstance(plan.action.target, Link)
     return CallStarted(
         call_id=plan.call.call_id,
         name=plan.call.name,
         kind=kinds[type(plan)],  # type: ignore[arg-type]  # one of the three words
-        attempt=state.started.get(plan.call.call_id, 0) + 1,
+        run_id=new_id("run") if is_deck else None,
     )
 
 
-def _kind(plan: _Acting) -> ToolKind:
+def _kind(plan: Acting) -> ToolKind:
     if isinstance(plan, ActionCall):
         return "action"
     return "external" if isinstance(plan, ToolCall) else "builtin"

@@ -4,7 +4,8 @@ A child lives in the nursery of the call that asked for it, talks to it over a c
 and cannot outlive it. Whatever goes wrong in it is an envelope to its parent.
 """
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
 import msgspec
@@ -13,22 +14,35 @@ import trio
 from gambit_actors.actors.compute import ComputeContext, Speaker, run_compute
 from gambit_actors.actors.confined.confinement import CannotConfine
 from gambit_actors.actors.confined.messages import Call
-from gambit_actors.actors.mailboxes import ask_once
+from gambit_actors.actors.mailboxes import Turn, ask_once
 from gambit_actors.actors.telling import Teller
-from gambit_actors.actors.trees import Bounds, RunTree, new_id
+from gambit_actors.actors.trees import Bounds, PastRun, RunTree, new_id
 from gambit_actors.deck.model import Deck, Module
 from gambit_actors.deck.permissions import Permissions, child_permissions
 from gambit_actors.errors import ActionFailed, DeckError, RequestError
 from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.run.budgets import Account
 from gambit_actors.run.calls import ActionCall, problem_words
-from gambit_actors.run.entries import Failure, RunStarted, TurnEnded
+from gambit_actors.run.entries import (
+    ChildStarted,
+    Entry,
+    Failure,
+    RunStarted,
+    TurnEnded,
+)
 from gambit_actors.run.envelopes import Envelope, envelope_from, refusal
 from gambit_actors.run.programs import Program
+from gambit_actors.run.states import RunState
 from gambit_actors.schema.schemas import joined
+
+Append: TypeAlias = Callable[[Sequence[Entry]], Awaitable[None]]
+"""Writes entries down, counts them, and shows them."""
 
 Say: TypeAlias = Callable[[Speaker, str], None]
 """Takes what code adds to the conversation: in whose name, and what."""
+
+
+_encode = msgspec.json.Encoder().encode
 
 
 class Asker(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -38,6 +52,8 @@ class Asker(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     program: Program
     bounds: Bounds
     run: RunStarted
+    state: RunState
+    append: Append
     teller: Teller
     account: Account
 
@@ -45,25 +61,25 @@ class Asker(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 async def run_deck(
     asker: Asker,
     deck: Deck,
-    context: JSONValue,
+    turn: Turn,
     *,
-    message: str | None = None,
     call_id: str | None = None,
     permissions: Permissions | None = None,
+    run_id: str | None = None,
 ) -> TurnEnded:
     """Run a deck as a child, for one answer.
+
+    What a process that is no more had begun is gone on with, and what it had finished
+    is not done again.
 
     Args:
         asker: whose child it is.
         deck: what to run.
-        context: what it is given.
-        message: what it is told as if by a user.
+        turn: what it is asked for.
         call_id: the call it answers; None if no model asked for it.
         permissions: what narrows those that the asker leaves it.
+        run_id: where its log is, if that is in the asker's log already.
     """
-    # Late, because an actor runs its children and a child is an actor.
-    from gambit_actors.actors.actor import DeckActor  # noqa: PLC0415
-
     depth = asker.run.depth + 1
     if depth >= asker.bounds.max_depth:
         await trio.lowlevel.checkpoint()
@@ -71,30 +87,93 @@ async def run_deck(
         return TurnEnded(
             status="failed", failure=Failure(code="max_depth", message=words)
         )
+    if run_id is None:
+        run_id = await _noted(asker, deck, turn, call_id=call_id)
+    past = asker.tree.past.pop(run_id, None)
+    if past is not None and past.state.ended is not None:
+        await trio.lowlevel.checkpoint()
+        return past.state.ended
     program = asker.tree.programs.below(asker.program, deck, permissions)
     asker.tree.expect_code(program)
     run = RunStarted(
-        run_id=new_id("run"),
+        run_id=run_id,
         deck=program.name,
+        path=deck.path,
         root_run_id=asker.teller.run_id,
         parent_run_id=asker.run.run_id,
         parent_call_id=call_id or asker.teller.span,
         depth=depth,
     )
+    return await _ask_child(asker, program, run, turn, past)
+
+
+async def _ask_child(
+    asker: Asker, program: Program, run: RunStarted, turn: Turn, past: PastRun | None
+) -> TurnEnded:
+    # Late, because an actor runs its children and a child is an actor.
+    from gambit_actors.actors.actor import DeckActor  # noqa: PLC0415
+
+    tree = asker.tree
+    reopened = None if past is None else await tree.store.reopen_log(run.run_id)
     actor = DeckActor(
-        asker.tree, program, run, bounds=asker.bounds, account=asker.account
+        tree,
+        program,
+        run if past is None else past.run,
+        bounds=asker.bounds,
+        account=asker.account,
+        reopened=reopened,
     )
-    return await ask_once(actor, context, message)
+    if past is not None and past.is_open:
+        actor.spent_before = past.spent_in_turn
+        turn = Turn(is_continued=True)
+    return await ask_once(actor, turn)
 
 
-async def run_child(asker: Asker, plan: ActionCall, deck: Deck) -> Envelope:
+async def _noted(asker: Asker, deck: Deck, turn: Turn, *, call_id: str | None) -> str:
+    """Note that a deck is going to be run; gives the run that has its log.
+
+    If a call is made again, its code asks again for what it had asked for: then that
+    is the run.
+    """
+    asked = _digest(turn)
+    past = asker.tree.past
+    if past and call_id is not None:
+        for child in asker.state.children:
+            same = (child.call_id, child.path, child.asked)
+            found = (
+                past.get(child.run_id) if same == (call_id, deck.path, asked) else None
+            )
+            if found is not None and not found.is_cancelled:
+                await trio.lowlevel.checkpoint()
+                return child.run_id
+    started = ChildStarted(
+        run_id=new_id("run"), call_id=call_id, path=deck.path, asked=asked
+    )
+    await asker.append([started])
+    return started.run_id
+
+
+def _digest(turn: Turn) -> str:
+    """What a deck is asked, in short; anything at all may be in there."""
+    context = None if turn.context is msgspec.UNSET else turn.context
+    try:
+        text = _encode([context, turn.message])
+    except (TypeError, ValueError, RecursionError):
+        text = repr((context, turn.message)).encode(errors="replace")
+    return hashlib.sha256(text).hexdigest()[:16]
+
+
+async def run_child(
+    asker: Asker, plan: ActionCall, deck: Deck, *, run_id: str | None
+) -> Envelope:
     """Run a deck as an action, and give what it came to."""
     ended = await run_deck(
         asker,
         deck,
-        plan.input,
+        Turn(context=plan.input),
         call_id=plan.call.call_id,
         permissions=plan.action.permissions,
+        run_id=run_id,
     )
     failure = ended.failure
     if failure is None:
@@ -204,8 +283,7 @@ class ActorHost:
         ended = await run_deck(
             asker,
             deck,
-            input,
-            message=message,
+            Turn(context=input, message=message),
             call_id=self.plan.call.call_id,
             permissions=self.plan.action.permissions,
         )

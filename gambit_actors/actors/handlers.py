@@ -11,6 +11,7 @@ import msgspec
 import trio
 
 from gambit_actors.actors.children import Asker, run_deck
+from gambit_actors.actors.mailboxes import Turn
 from gambit_actors.deck.model import Handler
 from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.run.calls import ActionCall, PlannedCall, ToolCall
@@ -194,7 +195,7 @@ async def _run(
         if not checked.is_valid:
             return None
         payload = checked.value
-    return await run_deck(asker, handler.link.deck, payload)
+    return await run_deck(asker, handler.link.deck, Turn(context=payload))
 
 
 def _delay(handler: Handler) -> float:

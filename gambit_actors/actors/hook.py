@@ -21,7 +21,19 @@ MAX_CALLS = 100
 
 
 class ExternalCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What ``on_tool`` is told about a call."""
+    """What ``on_tool`` is told about a call.
+
+    Attributes:
+        name: of the tool.
+        args: as the model gave them, checked and filled in.
+        run_id: the run, which is that of the root also for decks below it.
+        action_call_id: the model's id of the call.
+        deck_path: whose call it is.
+        parent_action_call_id: the span in the trace that it is part of.
+        attempt: more than 1 if an earlier one was cut off by the end of the process,
+            and may have happened or not.
+        idempotency_key: the same in every attempt, and no other call's.
+    """
 
     name: str
     args: dict[str, JSONValue]
@@ -29,6 +41,8 @@ class ExternalCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     action_call_id: str
     deck_path: str
     parent_action_call_id: str | None = None
+    attempt: int = 1
+    idempotency_key: str = ""
 
 
 OnTool: TypeAlias = Callable[[ExternalCall], Awaitable[JSONValue] | JSONValue]

@@ -16,12 +16,14 @@ class Turn(msgspec.Struct, kw_only=True, eq=False):
     Attributes:
         context: what the deck is given to know; UNSET for nothing.
         message: what the user says; None if the deck is to speak first.
+        is_continued: whether it was begun before, and its log says how far it came.
         scope: what the work on it is done in; None until it has begun.
         is_cancelled: whether whoever asked has called it off.
     """
 
     context: JSONValue = msgspec.UNSET
     message: str | None = None
+    is_continued: bool = False
     scope: trio.CancelScope | None = None
     is_cancelled: bool = False
 
@@ -69,23 +71,17 @@ async def next_turn(inbox: trio.MemoryReceiveChannel[Turn]) -> Turn | None:
 
 
 async def ask_once(
-    actor: Actor,
-    context: JSONValue,
-    message: str | None,
-    *,
-    hook: ToolHook | None = None,
+    actor: Actor, turn: Turn, *, hook: ToolHook | None = None
 ) -> TurnEnded:
     """Have an actor answer once, and wait until it is gone.
 
     Args:
         actor: who to ask.
-        context: what it is given to know; UNSET for nothing.
-        message: what it is told; None lets it speak first.
+        turn: what it is asked for.
         hook: what is to live as long as the actor does, if it is a root.
     """
     mailbox, inbox = trio.open_memory_channel[Turn](1)
     outbox, answers = trio.open_memory_channel[TurnEnded](1)
-    turn = Turn(context=context, message=message)
     async with trio.open_nursery() as nursery:
         if hook is not None:
             hook.start(nursery)

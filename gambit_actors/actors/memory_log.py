@@ -6,9 +6,11 @@ get their turn where there is something to wait for.
 
 from collections.abc import Sequence
 
+import msgspec
 import trio
 
-from gambit_actors.run.entries import Entry, RunStarted
+from gambit_actors.errors import NoSuchRun
+from gambit_actors.run.entries import Entry, RunResumed, RunStarted
 
 
 class MemoryLog:
@@ -51,3 +53,33 @@ class MemoryStore:
         if self._keep:
             self.logs[run.run_id] = log
         return log
+
+    async def read_log(self, run_id: str, /) -> MemoryLog:  # noqa: ASYNC910
+        """Find the log of a run that was kept.
+
+        Raises:
+            NoSuchRun: it was not.
+        """
+        await trio.lowlevel.checkpoint_if_cancelled()
+        log = self.logs.get(run_id)
+        if log is None:
+            raise NoSuchRun(run_id, "memory")
+        return log
+
+    async def reopen_log(self, run_id: str, /) -> "ReopenedMemoryLog":  # noqa: ASYNC910
+        """Go on with the log of a run that was kept.
+
+        Raises:
+            NoSuchRun: it was not.
+        """
+        log = await self.read_log(run_id)
+        entries = tuple(log.entries)
+        await log.append([RunResumed()])
+        return ReopenedMemoryLog(log=log, entries=entries)
+
+
+class ReopenedMemoryLog(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """A log that somebody goes on with, and what was in it."""
+
+    log: MemoryLog
+    entries: tuple[Entry, ...]

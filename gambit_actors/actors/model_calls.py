@@ -12,7 +12,7 @@ import trio
 
 from gambit_actors.actors.telling import Teller
 from gambit_actors.actors.trees import Live, RunTree
-from gambit_actors.errors import ProviderError
+from gambit_actors.errors import GambitBug, ProviderError
 from gambit_actors.openresponses.builder import ResponseBuilder
 from gambit_actors.openresponses.events import Event
 from gambit_actors.openresponses.items import Message
@@ -45,7 +45,15 @@ class ModelCalls:
         teller: what tells of it.
     """
 
-    __slots__ = ("_live", "_pieces", "_program", "_teller", "_told", "_tree")
+    __slots__ = (
+        "_live",
+        "_pieces",
+        "_program",
+        "_teller",
+        "_told",
+        "_tree",
+        "_untold",
+    )
 
     def __init__(
         self, tree: RunTree, program: Program, live: Live, teller: Teller
@@ -56,6 +64,8 @@ class ModelCalls:
         self._teller = teller
         self._told = 0
         self._pieces: list[Event] = []
+        # An answer that is not in the log yet, and how to tell of it when it is.
+        self._untold: Callable[[Response | None], None] | None = None
 
     async def ask(
         self,
@@ -64,7 +74,9 @@ class ModelCalls:
         account: Account,
         touch: Touch | None,
     ) -> Answered | Failure:
-        """Ask the deck's models in their order.
+        """Ask the deck's models in their order, until one has an answer.
+
+        Who gets an answer writes it down, and then calls `tell`.
 
         Args:
             request: what to ask, without the model.
@@ -81,30 +93,46 @@ class ModelCalls:
         for index, model in enumerate(models):
             self._live.doing = model
             found = await self._ask_one(request, model, state, account, touch)
-            if isinstance(found, Response):
-                return Answered(model, found)
             if isinstance(found, Failure):
                 return found  # Nothing that another model could help with.
-            if index + 1 < len(models):
+            is_last = index + 1 == len(models)
+            if isinstance(found, Response):
+                if is_last or found.status != "failed":
+                    return Answered(model, found)
+                self.tell(None)
+            if not is_last:
                 self._pieces.clear()
                 self._teller.failover(model, models[index + 1], _told(found))
         return Failure(code="model_unavailable", message=str(found))  # noqa: ASYNC910  # there was one to ask
 
+    def tell(self, logged: Response | None) -> None:
+        """Tell of the last answer, once.
+
+        Args:
+            logged: the answer, if it is in the log; None if it came to nothing.
+        """
+        tell, self._untold = self._untold, None
+        if tell is not None:
+            tell(logged)
+
     def unfinished(self) -> tuple[Message, ...]:
-        """What a model had said when it was cut, if one was; once.
+        """What a model had said when it was cut, if one was.
 
         Only words: a call that is half written is not one, and reasoning without its
         end cannot be sent back.
         """
-        pieces, self._pieces = self._pieces, []
         builder = ResponseBuilder()
-        for piece in pieces:
+        for piece in self._pieces:
             builder.feed(piece)
         return tuple(
             msgspec.structs.replace(item, status="incomplete")
             for item in builder.partial().output
             if isinstance(item, Message) and item.text
         )
+
+    def forget_unfinished(self) -> None:
+        """What a model had said is in the log now."""
+        self._pieces.clear()
 
     async def _ask_one(
         self,
@@ -125,16 +153,26 @@ class ModelCalls:
             request = msgspec.structs.replace(
                 request, max_output_tokens=reserved.output_tokens
             )
+        found: Response | ProviderError | None = None
         try:
             found = await self._call(request, model, state, touch)
             if isinstance(found, Response):
                 # Before anything is given back: nobody may see it as not spent.
                 account.count_answer(model, found.usage, price)
         finally:
+            if self._is_unknown(found):
+                account.count_lost(reserved)
             if reserved is not None:
                 account.give_back(reserved)
                 self._tree.settled.unpark_all()
         return found
+
+    def _is_unknown(self, found: Response | ProviderError | None) -> bool:
+        """Whether nobody knows what a call has used: it broke off, or did not say."""
+        if isinstance(found, Response):
+            return found.usage is None
+        # One that failed before it said anything has used nothing.
+        return found is None or bool(self._pieces)
 
     async def _reserve(
         self,
@@ -177,15 +215,9 @@ class ModelCalls:
             new=len(sent) - self._told,
         )
         self._told = len(sent)
-        response: Response | None = None
         problem: ProviderError | None = None
-        try:
-            response = await self._tree.provider.responses(
-                request, context, self._on_event(span, model, touch)
-            )
-        except ProviderError as raised:
-            problem = raised
-        finally:
+
+        def tell(response: Response | None) -> None:
             teller.model_result(
                 span,
                 model,
@@ -193,11 +225,26 @@ class ModelCalls:
                 response=response,
                 error=None if problem is None else _told(problem),
             )
-        # A provider has waited for its answer, or for its refusal.
-        if response is None:
-            assert problem is not None  # noqa: S101  # there is one of the two
-            return problem  # noqa: ASYNC910
-        self._pieces.clear()
+
+        self._untold = tell
+        try:
+            response = await self._tree.provider.responses(
+                request, context, self._on_event(span, model, touch)
+            )
+        except ProviderError as raised:
+            problem = raised
+            self.tell(None)
+            return raised  # noqa: ASYNC910  # a provider has waited
+        except BaseException:
+            self.tell(None)
+            raise
+        if not isinstance(response, Response):
+            self.tell(None)  # type: ignore[unreachable]  # a provider may break its word
+            kind = type(response).__name__
+            msg = f"the provider of {model} returned {kind} and not a Response"
+            raise GambitBug(msg)
+        if response.status != "failed":
+            self._pieces.clear()
         return response  # noqa: ASYNC910
 
     def _on_event(
@@ -218,5 +265,8 @@ class ModelCalls:
         return take
 
 
-def _told(problem: ProviderError) -> events.TraceError:
-    return events.TraceError(code="provider_error", message=str(problem))
+def _told(problem: ProviderError | Response) -> events.TraceError:
+    if isinstance(problem, ProviderError):
+        return events.TraceError(code="provider_error", message=str(problem))
+    words = problem.error.message if problem.error else "no reason given"
+    return events.TraceError(code="model_failed", message=words)

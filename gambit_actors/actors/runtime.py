@@ -149,7 +149,8 @@ class Runtime:
         begun.tell_start(context, message)
         ended: TurnEnded | None = None
         try:
-            ended = await ask_once(begun.actor, context, message, hook=begun.tree.hook)
+            turn = Turn(context=context, message=message)
+            ended = await ask_once(begun.actor, turn, hook=begun.tree.hook)
         finally:
             begun.tell_end(ended)
         return result_of(begun.actor, begun.tree, ended)
@@ -245,7 +246,7 @@ class Runtime:
             unconfined=options.unconfined,
             meta=SessionMeta(),
         )
-        run = RunStarted(run_id=new_id("run"), deck=program.name)
+        run = RunStarted(run_id=new_id("run"), deck=program.name, path=deck.path)
         tree.expect_code(program)
         actor = DeckActor(tree, program, run, bounds=Bounds(), account=tree.account)
         return _Begun(actor, program, tree, run.run_id, tracer.stamp())

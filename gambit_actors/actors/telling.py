@@ -248,13 +248,19 @@ class Teller:
         )
 
     def call_end(
-        self, call: FunctionCall, kind: events.ToolKind, *, output: str | None
+        self,
+        call: FunctionCall,
+        kind: events.ToolKind,
+        *,
+        output: str | None,
+        is_error: bool = False,
     ) -> None:
-        """A call has its output; None if it was not waited for."""
+        """A call has its output, which may be an error; None if it was cut."""
         tracer = self.tracer
         if not tracer.is_on:
             return
-        status: events.EndStatus = "cancelled" if output is None else "completed"
+        status: events.EndStatus = "failed" if is_error else "completed"
+        status = "cancelled" if output is None else status
         tracer.emit(
             events.ToolResult(
                 run_id=self.run_id,
@@ -277,6 +283,25 @@ class Teller:
                     name=call.name,
                     path=call.name,
                     status=status,
+                )
+            )
+
+    def in_doubt(
+        self, call: FunctionCall, *, attempt: int, choice: events.DoubtChoice
+    ) -> None:
+        """Nobody knows whether a call has happened; this is done about it."""
+        tracer = self.tracer
+        if tracer.is_on:
+            tracer.emit(
+                events.CallInDoubt(
+                    run_id=self.run_id,
+                    time=tracer.stamp(),
+                    action_call_id=call.call_id,
+                    parent_action_call_id=self.span,
+                    deck_path=self.deck,
+                    name=call.name,
+                    attempt=attempt,
+                    choice=choice,
                 )
             )
 

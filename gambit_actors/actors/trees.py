@@ -16,9 +16,12 @@ from gambit_actors.actors.hook import ToolHook
 from gambit_actors.actors.program_cache import ProgramCache
 from gambit_actors.actors.session_meta import SessionMeta
 from gambit_actors.deck.model import Action, Deck, Guardrails, Module
-from gambit_actors.run.budgets import Account, Price
+from gambit_actors.run.budgets import Account, Price, Spent
+from gambit_actors.run.doubts import Answer
+from gambit_actors.run.entries import RunStarted
 from gambit_actors.run.ports import LogStore, ModelProvider
 from gambit_actors.run.programs import Program
+from gambit_actors.run.states import RunState
 from gambit_actors.run.steps import MAX_PASSES
 from gambit_actors.trace.tracer import Tracer
 
@@ -128,6 +131,31 @@ def actor_tree(alive: Mapping[str, Live]) -> tuple[LiveActor, ...]:
     return tuple(map(seen, below.get(None, ())))
 
 
+class PastRun(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """A run that another process had begun, as its log has it.
+
+    Attributes:
+        spent: what it has used, with all below it.
+        spent_in_turn: the same since its last turn began.
+    """
+
+    run: RunStarted
+    state: RunState
+    spent: Spent
+    spent_in_turn: Spent
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a turn has begun and not ended."""
+        return self.state.turns > 0 and self.state.ended is None
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether its last turn was called off."""
+        ended = self.state.ended
+        return ended is not None and ended.status == "cancelled"
+
+
 class RunTree(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """What the actors of one run share.
 
@@ -142,6 +170,9 @@ class RunTree(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         unconfined: the actions whose code may run without the confinement that their
             permissions ask for, by name.
         meta: what code keeps for the session.
+        past: the runs below that were begun by another process, by their ids, until
+            somebody goes on with them.
+        answers: what is to be done about calls in doubt, where somebody said.
     """
 
     provider: ModelProvider
@@ -161,6 +192,8 @@ class RunTree(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     real_path: Callable[[str], str]
     default_models: tuple[str, ...] = ()
     unconfined: frozenset[str] = frozenset()
+    past: dict[str, PastRun] = {}
+    answers: Mapping[str, Answer] = {}
 
     def is_confined(self, program: Program, action: Action) -> bool:
         """Whether an action of a deck is code that is to be kept to permissions."""

@@ -19,6 +19,8 @@ Role: TypeAlias = Literal["root", "action", "scenario", "grader", "handler"]
 """How a deck is invoked. It is the reference that has the role, not the deck."""
 
 StartMode: TypeAlias = Literal["assistant", "user"]
+OnDoubt: TypeAlias = Literal["retry", "fail", "ask"]
+ON_DOUBT: tuple[OnDoubt, ...] = ("retry", "fail", "ask")
 
 
 class Link:
@@ -142,12 +144,14 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         target: what is run.
         permissions: what the reference narrows it to; None if it does not.
+        on_doubt: what is done when nobody knows whether a call has happened.
     """
 
     name: str
     description: str
     target: Link | Module
     permissions: Permissions | None = None
+    on_doubt: OnDoubt = "retry"
     label: str | None = None
     id: str | None = None
 
@@ -168,11 +172,16 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
-    """Something the model can call that the program around the deck carries out."""
+    """Something the model can call that the program around the deck carries out.
+
+    Attributes:
+        on_doubt: what is done when nobody knows whether a call has happened.
+    """
 
     name: str
     description: str | None = None
     input_schema: LoadedSchema | None = None
+    on_doubt: OnDoubt = "ask"
     label: str | None = None
     id: str | None = None
 

@@ -4,7 +4,8 @@ Every invocation has an `Account`, and the accounts of a tree are chained: what 
 spends is spent by all that are above it. A limit is kept by setting aside, before a
 model is asked, the most that the call may use, in every account up the chain or in
 none. Calls that run side by side therefore never spend the same tokens twice. When the
-call has ended, what it used is counted and the rest is given back.
+call has ended, what it used is counted and the rest is given back. A call that broke
+off, and so never said what it used, is taken to have used it all.
 
 How many tokens a request will come to is not known before it is sent, so it is taken
 for more than it is: a token for every three bytes of its JSON. The answer is known to
@@ -159,6 +160,8 @@ class Account:
     Attributes:
         spent: what it has used.
         is_limited: whether this or one above has a limit.
+        lost: what was set aside for calls that did not say what they used. It may
+            have been used up, so it counts as such.
         expecting: how many of those below will want a share and have none yet.
     """
 
@@ -169,6 +172,7 @@ class Account:
         "above",
         "expecting",
         "is_limited",
+        "lost",
         "max_cost",
         "max_tokens",
         "spent",
@@ -186,6 +190,7 @@ class Account:
         self.max_cost = max_cost
         self.spent = Spent()
         self.expecting = 0
+        self.lost = Reserved(output_tokens=0, tokens=0, cost=0.0)
         self.is_limited: bool = (
             max_tokens is not None
             or max_cost is not None
@@ -218,6 +223,17 @@ class Account:
         """Count what an answer used."""
         for account in self.chain():
             account.spent.add_answer(model, usage, price)
+
+    def count_lost(self, reserved: Reserved | None) -> None:
+        """Count a call that did not say what it used; None if nothing was set aside."""
+        for account in self.chain():
+            account.spent.has_unknown_cost = True
+            if reserved is not None:
+                account.lost = Reserved(
+                    output_tokens=account.lost.output_tokens + reserved.output_tokens,
+                    tokens=account.lost.tokens + reserved.tokens,
+                    cost=account.lost.cost + reserved.cost,
+                )
 
     def expect(self, more: int) -> None:
         """Say that so many more below will want a share, or fewer."""
@@ -273,7 +289,8 @@ class Account:
     def _room_in_tokens(self, wanted: Wanted) -> int | Short | None:
         if self.max_tokens is None:
             return None
-        left = self.max_tokens - self.spent.total_tokens - self._held_tokens
+        used = self.spent.total_tokens + self.lost.tokens
+        left = self.max_tokens - used - self._held_tokens
         room = left - wanted.input_tokens
         if room >= LEAST_OUTPUT:
             return self._share(room, wanted)
@@ -292,7 +309,7 @@ class Account:
         if price is None:
             message = f"maxCost is set, and the price of {wanted.model} is not known"
             return Short(code="unknown_price", message=message, is_final=True)
-        left = self.max_cost - self.spent.cost - self._held_cost
+        left = self.max_cost - self.spent.cost - self.lost.cost - self._held_cost
         needed = _cost(wanted.input_tokens, LEAST_OUTPUT, price)
         if left >= needed:
             if not price.output:

@@ -79,12 +79,18 @@ class ModelAnswered(_Entry, tag="model.answered", frozen=True, kw_only=True):
 
 
 class CallStarted(_Entry, tag="call.started", frozen=True, kw_only=True):
-    """A call is about to have effects. Its output, if there is one, comes later."""
+    """A call is about to have effects. Its output, if there is one, comes later.
+
+    Attributes:
+        attempt: more than 1 if one had begun before, and nobody knows how it ended.
+        run_id: if it is answered by a deck, the run that has its log.
+    """
 
     call_id: str
     name: str
     kind: Literal["action", "tool", "builtin"]
     attempt: int = 1
+    run_id: str | None = None
 
 
 class ChildStarted(_Entry, tag="child.started", frozen=True, kw_only=True):
@@ -104,10 +110,15 @@ class ChildStarted(_Entry, tag="child.started", frozen=True, kw_only=True):
 
 
 class CallEnded(_Entry, tag="call.ended", frozen=True, kw_only=True):
-    """A call has its output. It joins the conversation when its whole turn has them."""
+    """A call has its output. It joins the conversation when its whole turn has them.
+
+    Attributes:
+        after: what else joins it then, behind the output.
+    """
 
     call_id: str
     output: str
+    after: tuple[ItemAdded, ...] = ()
 
 
 class MetaSet(_Entry, tag="meta.set", frozen=True, kw_only=True):

@@ -65,8 +65,38 @@ class ItemLog(Protocol):
         """Let go of it."""
 
 
+class LogRead(Protocol):
+    """A log as it was found."""
+
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """What is in it, from the start."""
+
+
+class LogReopened(LogRead, Protocol):
+    """A log that somebody goes on with."""
+
+    @property
+    def log(self) -> ItemLog:
+        """Takes what comes next."""
+
+
 class LogStore(Protocol):
-    """Where logs are made."""
+    """Where logs are made, and found again."""
 
     async def open_log(self, run: RunStarted, /) -> ItemLog:
         """Make the log of a new run, whose first entry is the one given."""
+
+    async def read_log(self, run_id: str, /) -> LogRead:
+        """Read the log of a run, whoever writes it.
+
+        Raises:
+            StoreError: there is none, or it cannot be read.
+        """
+
+    async def reopen_log(self, run_id: str, /) -> LogReopened:
+        """Go on with the log of a run, which says so in an entry.
+
+        Raises:
+            StoreError: there is none, it cannot be used, or somebody else writes it.
+        """

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from gambit_actors.deck.model import Action, Deck, ModelParams, Tool
+from gambit_actors.deck.model import Action, Deck, ModelParams, OnDoubt, Tool
 from gambit_actors.deck.permissions import Permissions
 from gambit_actors.errors import RequestError
 from gambit_actors.openresponses.base import NO_EXTRA, Extra, JSONValue
@@ -40,11 +40,16 @@ _LEAST_TOKENS = 16  # The wire allows no less.
 
 
 class RuntimeTool(msgspec.Struct, frozen=True, kw_only=True):
-    """An external tool that the program around a run adds to every deck of it."""
+    """An external tool that the program around a run adds to every deck of it.
+
+    Attributes:
+        on_doubt: what is done when nobody knows whether a call has happened.
+    """
 
     name: str
     description: str | None = None
     parameters: dict[str, JSONValue] | None = None
+    on_doubt: OnDoubt = "ask"
 
 
 Offer: TypeAlias = Action | Tool | RuntimeTool | BuiltinTool | Literal["respond", "end"]

@@ -41,8 +41,8 @@ class RunState:
         passes: how often the model has answered in this turn.
         repairs: how often, in this turn, it was asked to put its answer right.
         pending: calls without an output, in the order they were made.
-        started: how often each of those has been begun.
-        finished: outputs of those that wait for the others of their turn.
+        started: of those, the ones that have begun, as they did last.
+        finished: those that have an output, and wait for the others of their turn.
         answer: the model's last answer; None if the model has to be asked again.
         said: the text of that answer.
         refused: the words of its refusal.
@@ -82,8 +82,8 @@ class RunState:
         self.passes = 0
         self.repairs = 0
         self.pending: dict[str, FunctionCall] = {}
-        self.started: dict[str, int] = {}
-        self.finished: dict[str, str] = {}
+        self.started: dict[str, CallStarted] = {}
+        self.finished: dict[str, CallEnded] = {}
         self.call_ids: set[str] = set()
         self.children: list[ChildStarted] = []
         self.meta: dict[str, JSONValue] = {}
@@ -115,13 +115,13 @@ class RunState:
         self.refused = ""
 
     def _start_call(self, entry: CallStarted) -> None:
-        self.started[entry.call_id] = entry.attempt
+        self.started[entry.call_id] = entry
 
     def _start_child(self, entry: ChildStarted) -> None:
         self.children.append(entry)
 
     def _end_call(self, entry: CallEnded) -> None:
-        self.finished[entry.call_id] = entry.output
+        self.finished[entry.call_id] = entry
 
     def _set_meta(self, entry: MetaSet) -> None:
         if entry.value is None:

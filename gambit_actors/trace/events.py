@@ -16,6 +16,7 @@ from gambit_actors.openresponses.items import Item
 from gambit_actors.openresponses.responses import Usage
 
 ToolKind: TypeAlias = Literal["action", "external", "internal", "builtin"]
+DoubtChoice: TypeAlias = Literal["retry", "fail", "happened"]
 Mode: TypeAlias = Literal["responses", "chat"]
 EndStatus: TypeAlias = Literal["completed", "failed", "cancelled"]
 
@@ -54,12 +55,17 @@ class _Event(
 
 
 class RunStart(_Event, tag="run.start", frozen=True, kw_only=True):
-    """A run began, with all that is below it."""
+    """A run began, with all that is below it.
+
+    Attributes:
+        is_resumed: whether it goes on where another process had left it.
+    """
 
     deck_path: str
     input: JSONValue = None
     initial_user_message: str | None = None
     permissions: JSONValue = None
+    is_resumed: bool = False
 
 
 class RunEnd(_Event, tag="run.end", frozen=True, kw_only=True):
@@ -150,6 +156,21 @@ class ToolResult(_Event, tag="tool.result", frozen=True, kw_only=True):
     result: JSONValue
     tool_kind: ToolKind
     status: EndStatus = "completed"
+
+
+class CallInDoubt(_Event, tag="call.in_doubt", frozen=True, kw_only=True):
+    """A call had begun when a process ended, and nobody knows whether it happened.
+
+    Attributes:
+        attempt: which one it was.
+        choice: what is done about it: ``retry``, ``fail``, or ``happened`` if somebody
+            has said what it gave.
+    """
+
+    deck_path: str
+    name: str
+    attempt: int
+    choice: DoubtChoice
 
 
 class ModelCall(_Event, tag="model.call", frozen=True, kw_only=True):
@@ -255,6 +276,7 @@ TraceEvent: TypeAlias = (
     | ActionEnd
     | ToolCalled
     | ToolResult
+    | CallInDoubt
     | ModelCall
     | ModelResult
     | ModelFailover

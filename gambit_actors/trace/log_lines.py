@@ -21,6 +21,7 @@ from gambit_actors.openresponses.responses import Usage
 from gambit_actors.trace.events import (
     ActionEnd,
     ActionStart,
+    CallInDoubt,
     DeckEnd,
     DeckStart,
     HandlerSaid,
@@ -56,6 +57,7 @@ _SHOWN: dict[type, tuple[str, ...]] = {
     ModelResult: ("model", "pass_number", "status", "finish_reason", "usage", "error"),
     ModelFailover: ("model", "next_model", "error"),
     ToolResult: ("name", "tool_kind", "status"),
+    CallInDoubt: ("name", "attempt", "choice"),
     HandlerSaid: ("kind", "elapsed_ms"),
     Log: ("message", "title"),
     Lagged: ("missed",),

@@ -104,7 +104,7 @@ class Echo:
 async def test_an_actor_is_asked_through_its_mailbox() -> None:
     """A typed message goes in and one comes out; closing the mailbox is the end."""
     actor = Echo()
-    ended = await ask_once(actor, msgspec.UNSET, "Hi.")
+    ended = await ask_once(actor, Turn(message="Hi."))
     assert ended.text == "Hi."
     assert actor.is_closed
     assert actor.task is not trio.lowlevel.current_task()

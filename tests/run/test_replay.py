@@ -223,7 +223,7 @@ class Played:
         for call in calls[::-1] if self.script.is_reversed else calls:
             self._log(CallEnded(call_id=call.call_id, output=self._output(call)))
         for call in calls:
-            text = self.state.finished[call.call_id]
+            text = self.state.finished[call.call_id].output
             self._add("tool", FunctionCallOutput(call_id=call.call_id, output=text))
             if call.name == "weigh":
                 self._add("tool", *completion_items("event", text))

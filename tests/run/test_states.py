@@ -147,9 +147,9 @@ def test_a_call_that_was_begun_is_remembered_until_it_is_answered() -> None:
     begun = CallStarted(call_id="c1", name="t", kind="tool")
     again = CallStarted(call_id="c1", name="t", kind="tool", attempt=2)
     state = state_of(called("t"), begun)
-    assert state.started == {"c1": 1}
+    assert state.started["c1"].attempt == 1
     state.feed(again)
-    assert state.started == {"c1": 2}
+    assert state.started["c1"].attempt == 2
     state.feed(output())
     assert state.started == {}
 
@@ -158,7 +158,7 @@ def test_a_call_that_is_done_waits_for_the_others() -> None:
     """Its output is known, and joins the conversation when it is added."""
     done = CallEnded(call_id="c1", output="7")
     state = state_of(answered(), called("a"), called("b", call_id="c2"), done)
-    assert state.finished == {"c1": "7"}
+    assert state.finished["c1"].output == "7"
     assert list(state.pending) == ["c1", "c2"]
     assert state.answer == answered()
     assert len(state.items) == 2

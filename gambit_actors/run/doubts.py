@@ -1,0 +1,117 @@
+"""Calls that nobody knows the outcome of, and what is to be done about them.
+
+A call is noted before it begins. If the process ends before its output is noted, the
+call may have had its effect or not: it is in doubt. Whoever goes on with the run does
+what the author of the deck chose, or what somebody who has looked says:
+
+    retry   do it again, with the same idempotency key and ``attempt`` + 1
+    fail    tell the model that nobody knows
+    ask     do nothing before somebody has said what happened
+"""
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from gambit_actors.deck.model import Action, Link, OnDoubt, Tool
+from gambit_actors.openresponses.base import JSONValue
+from gambit_actors.run.builtins import BuiltinTool
+from gambit_actors.run.entries import CallStarted
+from gambit_actors.run.envelopes import Envelope, refusal
+from gambit_actors.run.programs import Program, RuntimeTool
+from gambit_actors.run.states import RunState
+
+
+class Happened(msgspec.Struct, frozen=True, kw_only=True):
+    """Somebody has looked: the call did happen, and this is what it gave.
+
+    Attributes:
+        value: the payload, or a whole envelope.
+    """
+
+    value: JSONValue = None
+
+
+Answer: TypeAlias = Literal["retry", "fail"] | Happened
+"""What is to be done about a call in doubt."""
+
+
+class Doubt(msgspec.Struct, frozen=True, kw_only=True):
+    """A call that had begun, and of whose outcome nothing is known.
+
+    Attributes:
+        key: its idempotency key; the same in every attempt, and no other call's.
+        deck: whose call it is, by the path that is shown.
+        arguments: as the model gave them.
+        attempt: which one it was, counted from 1.
+        choice: what the author of the deck wants done.
+    """
+
+    key: str
+    run_id: str
+    call_id: str
+    name: str
+    deck: str
+    arguments: str
+    attempt: int
+    choice: OnDoubt
+
+
+def idempotency_key(run_id: str, call_id: str) -> str:
+    """What names a call to whoever carries it out, in all its attempts."""
+    return f"{run_id}:{call_id}"
+
+
+def doubts_of(program: Program, state: RunState, *, run_id: str) -> list[Doubt]:
+    """The calls of one run that are in doubt, in the order in which they were made.
+
+    A deck that was to be asked again is not among them: it has a log of its own, which
+    says how far it came.
+    """
+    found = []
+    for call_id, started in state.started.items():
+        call = state.pending.get(call_id)
+        if call is None or call_id in state.finished or is_taken_up(program, started):
+            continue
+        found.append(
+            Doubt(
+                key=idempotency_key(run_id, call_id),
+                run_id=run_id,
+                call_id=call_id,
+                name=call.name,
+                deck=program.name,
+                arguments=call.arguments,
+                attempt=started.attempt,
+                choice=choice_for(program, call.name),
+            )
+        )
+    return found
+
+
+def choice_for(program: Program, name: str) -> OnDoubt:
+    """What the author wants done about a call of something by that name."""
+    offer = program.offers.get(name)
+    match offer:
+        case Action() | Tool() | RuntimeTool():
+            return offer.on_doubt
+        case BuiltinTool(kind="read"):
+            return "retry"
+        case _:
+            # The model can look whether it happened.
+            return "fail"
+
+
+def is_taken_up(program: Program, started: CallStarted) -> bool:
+    """Whether a call that had begun is a deck, which goes on from its own log."""
+    offer = program.offers.get(started.name)
+    is_deck = isinstance(offer, Action) and isinstance(offer.target, Link)
+    return is_deck and choice_for(program, started.name) == "retry"
+
+
+def in_doubt(name: str, attempt: int) -> Envelope:
+    """What a model is told of a call that nobody knows the outcome of."""
+    message = (
+        f"the process ended while {name} was under way (attempt {attempt}), and "
+        "it is not known whether it happened"
+    )
+    return refusal(500, "in_doubt", message)
