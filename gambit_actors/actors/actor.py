@@ -27,7 +27,6 @@ from gambit_actors.actors.telling import Teller
 from gambit_actors.actors.trees import Bounds, Live, RunTree, narrowed, new_id
 from gambit_actors.openresponses.items import (
     FunctionCall,
-    FunctionCallOutput,
     assistant_message,
     user_message,
 )
@@ -35,19 +34,19 @@ from gambit_actors.openresponses.requests import CreateResponse
 from gambit_actors.openresponses.responses import Response
 from gambit_actors.run.budgets import Account, Spent
 from gambit_actors.run.calls import with_unique_calls
+from gambit_actors.run.endings import outputs_when_cut, run_ended, turn_failed
 from gambit_actors.run.entries import (
+    ChildStarted,
     Entry,
     Failure,
     ItemAdded,
     ModelAnswered,
-    RunEnded,
     RunResumed,
     RunStarted,
     RunStatus,
     TurnEnded,
     TurnStarted,
 )
-from gambit_actors.run.envelopes import CallSource, output_text, refusal
 from gambit_actors.run.ports import ItemLog, LogReopened
 from gambit_actors.run.programs import Program
 from gambit_actors.run.states import RunState
@@ -187,15 +186,8 @@ class DeckActor:
         log, state = self._log, self.state
         if log is None or state.is_over:
             return  # noqa: ASYNC910  # there is nothing to wait for
-        failure = state.ended.failure if state.ended else None
-        spent = self._paying.spent if not self._run.depth else self._account.spent
-        ended = RunEnded(
-            status=status,
-            code=failure.code if failure else None,
-            turns=state.turns,
-            usage=spent.as_usage(),
-            cost=spent.known_cost,
-        )
+        spent = self._account.spent if self._run.depth else self._paying.spent
+        ended = run_ended(state, status, spent)
         await log.append([ended])
         state.feed(ended)
         await log.aclose()
@@ -213,14 +205,14 @@ class DeckActor:
             self._account.spent = self.spent_before
         self._has_finished = False
         self._teller.deck_start()
-        ended = _ended("cancelled", "cancelled", "the run was cancelled")
+        ended = turn_failed("cancelled", "cancelled", "the run was cancelled")
         try:
             with turn.begin(self._bounds.deadline) as scope:
                 ended = await self._work_watched(turn)
             if scope.cancelled_caught and not turn.is_cancelled:
                 seconds = self._bounds.timeout_seconds
                 message = f"the deck did not answer within {seconds:g} seconds"
-                ended = _ended("failed", "timeout", message)
+                ended = turn_failed("failed", "timeout", message)
             return await self._finish(ended)
         except BaseException:
             # A turn that was cut still owes its log an ending, but not for long. What
@@ -375,28 +367,13 @@ class DeckActor:
                 text = "".join(item.text for item in said)
                 ended = msgspec.structs.replace(ended, text=text)
         why = ended.failure.message if ended.failure else "the run ended"
-        for call in self.state.pending.values():
-            known = self.state.finished.get(call.call_id)
-            unmet = refusal(499, "not_carried_out", why)
-            output = known.output if known else output_text(unmet, self._source(call))
-            item = FunctionCallOutput(call_id=call.call_id, output=output)
-            entries.append(ItemAdded(item=item, source="runtime"))
-            entries += known.after if known else ()
+        entries += outputs_when_cut(self.state, why, self._teller.source)
         entries.append(ended)
         await self._append(entries)
         self._has_finished = True
         self._models.forget_unfinished()
         self._teller.deck_end(ended, self._account.spent)
         return ended
-
-    def _source(self, call: FunctionCall) -> CallSource:
-        return CallSource(
-            run_id=self._teller.run_id,
-            call_id=call.call_id,
-            parent_call_id=self.span,
-            deck_path=self._program.name,
-            name=call.name,
-        )
 
 
 _MODEL_FAILURES = frozenset(
@@ -406,11 +383,12 @@ _MODEL_FAILURES = frozenset(
 
 
 def _is_of_handler(entries: Sequence[Entry]) -> bool:
-    return all(isinstance(e, ItemAdded) and e.source == "handler" for e in entries)
-
-
-def _ended(status: RunStatus, code: str, message: str) -> TurnEnded:
-    return TurnEnded(status=status, failure=Failure(code=code, message=message))
+    """Whether entries are about what a handler does, which is no sign of life."""
+    return all(
+        isinstance(e, ChildStarted)
+        or (isinstance(e, ItemAdded) and e.source == "handler")
+        for e in entries
+    )
 
 
 def _reason(response: Response) -> str | None:

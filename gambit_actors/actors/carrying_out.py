@@ -48,7 +48,6 @@ from gambit_actors.run.entries import (
     ItemAdded,
 )
 from gambit_actors.run.envelopes import (
-    CallSource,
     Envelope,
     envelope_from,
     output_text,
@@ -220,7 +219,7 @@ class CallRunner:
 
     def _text_of(self, envelope: Envelope, call: FunctionCall) -> str:
         """An envelope as the model reads it, or one that says why it cannot be read."""
-        source = self._source(call)
+        source = self._asker.teller.source.of(call)
         try:
             return output_text(envelope, source)
         except (TypeError, ValueError, RecursionError) as problem:
@@ -236,7 +235,7 @@ class CallRunner:
     def _answer_to(self, plan: RespondCall | RefusedCall) -> str:
         if isinstance(plan, RespondCall):
             return plan.call.arguments  # Accepted: answered with itself.
-        return output_text(plan.envelope, self._source(plan.call))
+        return output_text(plan.envelope, self._asker.teller.source.of(plan.call))
 
     async def _with_handlers(self, plan: Acting) -> Envelope:
         """Carry out a call, with what the deck wants done meanwhile and afterwards."""
@@ -315,15 +314,6 @@ class CallRunner:
             entries.append(ItemAdded(item=output, source="tool"))
             entries += after
         return entries
-
-    def _source(self, call: FunctionCall) -> CallSource:
-        return CallSource(
-            run_id=self._asker.teller.run_id,
-            call_id=call.call_id,
-            parent_call_id=self._asker.teller.span,
-            deck_path=self._asker.program.name,
-            name=call.name,
-        )
 
 
 # What a model did wrong is for the model to read, and not for a handler.

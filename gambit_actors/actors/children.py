@@ -5,6 +5,7 @@ and cannot outlive it. Whatever goes wrong in it is an envelope to its parent.
 """
 
 import hashlib
+import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
@@ -42,11 +43,12 @@ Say: TypeAlias = Callable[[Speaker, str], None]
 """Takes what code adds to the conversation: in whose name, and what."""
 
 
+_FRAMES = 20
 _encode = msgspec.json.Encoder().encode
 
 
 class Asker(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """An actor, as those below it know it."""
+    """An actor, or code in one of its actions, as those below know it."""
 
     tree: RunTree
     program: Program
@@ -56,6 +58,12 @@ class Asker(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     append: Append
     teller: Teller
     account: Account
+    is_code: bool = False
+
+    @property
+    def depth_below(self) -> int:
+        """How deep what it asks for is. Code is a level of its own."""
+        return self.run.depth + 1 + self.is_code
 
 
 async def run_deck(
@@ -80,13 +88,11 @@ async def run_deck(
         permissions: what narrows those that the asker leaves it.
         run_id: where its log is, if that is in the asker's log already.
     """
-    depth = asker.run.depth + 1
-    if depth >= asker.bounds.max_depth:
+    depth = asker.depth_below
+    too_deep = _too_deep(asker)
+    if too_deep is not None:
         await trio.lowlevel.checkpoint()
-        words = f"decks may be {asker.bounds.max_depth} deep, and this is one more"
-        return TurnEnded(
-            status="failed", failure=Failure(code="max_depth", message=words)
-        )
+        return TurnEnded(status="failed", failure=too_deep)
     if run_id is None:
         run_id = await _noted(asker, deck, turn, call_id=call_id)
     past = asker.tree.past.pop(run_id, None)
@@ -105,6 +111,13 @@ async def run_deck(
         depth=depth,
     )
     return await _ask_child(asker, program, run, turn, past)
+
+
+def _too_deep(asker: Asker) -> Failure | None:
+    if asker.depth_below < asker.bounds.max_depth:
+        return None
+    words = f"decks may be {asker.bounds.max_depth} deep, and this is one more"
+    return Failure(code="max_depth", message=words)
 
 
 async def _ask_child(
@@ -175,9 +188,12 @@ async def run_child(
         permissions=plan.action.permissions,
         run_id=run_id,
     )
-    failure = ended.failure
-    if failure is None:
+    if ended.failure is None:
         return Envelope(payload=ended.result, **ended.envelope)
+    return _failure_envelope(ended.failure)
+
+
+def _failure_envelope(failure: Failure) -> Envelope:
     statuses = {"timeout": 504, "max_depth": 508}
     return refusal(statuses.get(failure.code, 500), failure.code, failure.message)
 
@@ -195,13 +211,18 @@ async def run_module(
     """
     await trio.lowlevel.checkpoint()
     action = plan.action
-    host = ActorHost(asker, plan, module, say)
+    too_deep = _too_deep(asker)
+    if too_deep is not None:
+        return _failure_envelope(too_deep)
+    host = ActorHost(msgspec.structs.replace(asker, is_code=True), plan, module, say)
     try:
         if asker.tree.is_confined(asker.program, action):
             result = await _run_confined(asker, plan, host)
         else:
             deck = await trio.to_thread.run_sync(asker.tree.modules.load, host.file)
-            result = await run_compute(deck, _context(host, label=deck.label))
+            result = await run_compute(
+                deck, _context(host, label=deck.label), threads=asker.tree.threads
+            )
     except CannotConfine as problem:
         message = (
             f"{action.name} cannot be kept to its permissions: {problem}; it runs "
@@ -209,6 +230,7 @@ async def run_module(
         )
         return refusal(501, "cannot_confine", message)
     except ActionFailed as problem:
+        _tell_bug(asker, plan, problem)
         return _failed(problem)
     except DeckError as problem:
         return refusal(500, "module_error", str(problem))
@@ -225,6 +247,20 @@ async def _run_confined(asker: Asker, plan: ActionCall, host: "ActorHost") -> JS
         meta=asker.tree.meta.all(),
     )
     return await asker.tree.confinement.run(host.file, permissions, call, host)
+
+
+def _tell_bug(asker: Asker, plan: ActionCall, problem: ActionFailed) -> None:
+    """Show the author where the code raised; the model has no use for that."""
+    cause = problem.__cause__
+    if cause is None:
+        return
+    lines = traceback.format_exception(cause, limit=-_FRAMES)
+    fields: dict[str, JSONValue] = {
+        "level": "error",
+        "message": str(problem),
+        "body": "".join(lines),
+    }
+    asker.teller.log(plan.call.call_id, fields)
 
 
 def _failed(problem: ActionFailed) -> Envelope:
@@ -280,10 +316,11 @@ class ActorHost:
         asker, near = self.asker, joined(self._module.path, path)
         self._refuse_own_decks(near)
         deck = await asker.tree.load(near)
+        given = _spawned_input(deck, input, path)
         ended = await run_deck(
             asker,
             deck,
-            Turn(context=input, message=message),
+            Turn(context=given, message=message),
             call_id=self.plan.call.call_id,
             permissions=self.plan.action.permissions,
         )
@@ -324,6 +361,22 @@ class ActorHost:
         await trio.lowlevel.checkpoint()
         if content.strip():
             self._say(role, content)
+
+
+def _spawned_input(deck: Deck, given: JSONValue, path: str) -> JSONValue:
+    """What a deck is given by code, checked and filled in like that of a call.
+
+    Raises:
+        ActionFailed: the deck does not take it.
+    """
+    schema = deck.context_schema
+    if schema is None:
+        return given
+    checked = schema.validator.check(given)
+    if checked.is_valid:
+        return checked.value
+    words = f"the input does not fit {path}: {problem_words(checked.problems)}"
+    raise ActionFailed(words, code="invalid_input")
 
 
 def _absolute(near: str, real_path: Callable[[str], str]) -> str:

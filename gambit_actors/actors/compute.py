@@ -5,8 +5,10 @@ The code is given a `ComputeContext`, which does all it does through a `ComputeH
 the actor itself, or, for code that is confined, a pipe to it (`confined.worker`).
 """
 
+import hashlib
 import importlib.util
 import inspect
+import sys
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
@@ -19,6 +21,7 @@ from gambit_actors.errors import ActionFailed, DeckError
 from gambit_actors.openresponses.base import JSONValue
 
 _LEVELS = ("debug", "info", "warning", "error")
+_OTHER_LEVELS = {"warn": "warning", "trace": "debug", "critical": "error"}
 
 
 Speaker: TypeAlias = Literal["user", "assistant"]
@@ -84,14 +87,13 @@ class ComputeContext:
         meta: dict[str, JSONValue] | None = None,
     ) -> None:
         """Say something in the trace. From a thread, too."""
-        if level not in _LEVELS:
-            msg = f"{level!r} is not one of {', '.join(_LEVELS)}"
-            raise ValueError(msg)
+        level = _OTHER_LEVELS.get(level, level)
         fields = {
             "message": str(message),
             "title": title,
             "body": body,
-            "level": level,
+            # A line with a word of its own is no reason to fail the action.
+            "level": level if level in _LEVELS else "info",
             "meta": meta,
         }
         _in_trio(self._host.log, fields)
@@ -109,15 +111,28 @@ class ComputeContext:
     async def spawn_all(
         self, calls: Sequence[tuple[str, JSONValue]]
     ) -> list[JSONValue]:
-        """Run several decks side by side; results come in the order of the calls."""
-        results: list[JSONValue] = [None] * len(calls)
+        """Run several decks side by side; results come in the order of the calls.
 
-        async def one(index: int, path: str, given: JSONValue) -> None:
-            results[index] = await self._host.spawn(path, given)
+        Raises:
+            ActionFailed: one of them failed; the others are cancelled.
+        """
+        results: list[JSONValue] = [None] * len(calls)
+        failures: dict[int, ActionFailed] = {}
+
+        async def one(  # noqa: ASYNC910  # it has waited until the deck failed
+            index: int, path: str, given: JSONValue
+        ) -> None:
+            try:
+                results[index] = await self._host.spawn(path, given)
+            except ActionFailed as problem:
+                failures[index] = problem
+                nursery.cancel_scope.cancel()
 
         async with trio.open_nursery() as nursery:
             for index, (path, given) in enumerate(calls):
                 nursery.start_soon(one, index, path, given)
+        if failures:
+            raise failures[min(failures)]
         return results
 
     def get_session_meta(self, key: str) -> JSONValue:
@@ -177,26 +192,46 @@ class Modules:
         known = self._known.get(path)
         if known is not None and known[0] == text:
             return known[1]
-        spec = importlib.util.spec_from_file_location("gambit_action", path)
-        if spec is None or spec.loader is None:
-            msg = f"{path} is not a Python module"
-            raise DeckError(msg)
-        module = importlib.util.module_from_spec(spec)
-        try:
-            spec.loader.exec_module(module)
-        except Exception as problem:
-            msg = f"{path} cannot be imported: {type(problem).__name__}: {problem}"
-            raise DeckError(msg) from problem
-        deck = getattr(module, "deck", None)
-        if not isinstance(deck, ComputeDeck):
-            msg = f"{path} has no deck made by define_deck"
-            raise DeckError(msg)
+        deck = _imported(path, text)
         self._known[path] = (text, deck)
         return deck
 
 
-async def run_compute(deck: ComputeDeck, context: ComputeContext) -> JSONValue:
+def _imported(path: str, text: bytes) -> ComputeDeck:
+    # A name of its own, where dataclasses and msgspec look names up.
+    digest = hashlib.sha256(path.encode(errors="replace") + b"\0" + text).hexdigest()
+    name = f"gambit_action_{digest[:24]}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        msg = f"{path} is not a Python module"
+        raise DeckError(msg)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as problem:
+        del sys.modules[name]
+        msg = f"{path} cannot be imported: {words_of(problem)}"
+        raise DeckError(msg) from problem
+    deck = getattr(module, "deck", None)
+    if not isinstance(deck, ComputeDeck):
+        msg = f"{path} has no deck made by define_deck"
+        raise DeckError(msg)
+    return deck
+
+
+async def run_compute(
+    deck: ComputeDeck,
+    context: ComputeContext,
+    *,
+    threads: trio.CapacityLimiter | None = None,
+) -> JSONValue:
     """Run an author's code and give what it returns, as JSON has it.
+
+    Args:
+        deck: the code.
+        context: what it is given.
+        threads: how many threads there may be for plain functions.
 
     Raises:
         ActionFailed: the code said so, or raised something.
@@ -205,15 +240,23 @@ async def run_compute(deck: ComputeDeck, context: ComputeContext) -> JSONValue:
         if inspect.iscoroutinefunction(deck.run):
             result: Any = await deck.run(context)
         else:
-            result = await trio.to_thread.run_sync(deck.run, context)
+            result = await trio.to_thread.run_sync(deck.run, context, limiter=threads)
         if isinstance(result, Awaitable):
             result = await result
         return msgspec.to_builtins(result)
     except ActionFailed:
         raise
-    except Exception as problem:
-        message = f"{type(problem).__name__}: {problem}"
-        raise ActionFailed(message, code="action_error") from problem
+    except (Exception, SystemExit) as problem:
+        raise ActionFailed(words_of(problem), code="action_error") from problem
+
+
+def words_of(problem: BaseException) -> str:
+    """What an error of somebody else's code says, whatever that code is like."""
+    kind = type(problem).__name__
+    try:
+        return f"{kind}: {problem}"
+    except Exception:  # noqa: BLE001  # its own words cannot be had
+        return kind
 
 
 def _in_trio(function: Callable[..., None], *args: object) -> None:

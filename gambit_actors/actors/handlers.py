@@ -116,12 +116,15 @@ class IdleWatch:
         self._handler = handler
         self._say = say
         self._last = trio.current_time()
+        # How long it has to be quiet before the handler is run.
+        self._wait = _delay(handler)
         self._paused = False
         self._touched = trio.Event()
 
     def touch(self) -> None:
         """Something happened: the wait begins anew."""
         self._last = trio.current_time()
+        self._wait = _delay(self._handler)
         self._touched.set()
         self._touched = trio.Event()
 
@@ -137,9 +140,11 @@ class IdleWatch:
 
     async def run(self, asker: Asker) -> None:
         """Watch until cancelled."""
-        delay = _delay(self._handler)
         while True:
-            await self._wait_quiet(delay)
+            await self._wait_quiet()
+            touched = self._touched
+            if self._handler.repeat_seconds:
+                self._wait += self._handler.repeat_seconds
             elapsed = round((trio.current_time() - self._last) * _MILLISECONDS)
             payload = {
                 "kind": "idle",
@@ -150,20 +155,17 @@ class IdleWatch:
             words = _words(await _run(asker, self._handler, payload))
             if words:
                 await self._say(words, elapsed)
-            if self._handler.repeat_seconds:
-                delay += self._handler.repeat_seconds
-            else:
-                await self._touched.wait()
-                delay = _delay(self._handler)
+            if not self._handler.repeat_seconds:
+                await touched.wait()
 
-    async def _wait_quiet(self, delay: float) -> None:
-        """Wait until nothing has happened for so long."""
+    async def _wait_quiet(self) -> None:
+        """Wait until nothing has happened for long enough."""
         while True:
             touched = self._touched
             if self._paused:
                 await touched.wait()
                 continue
-            left = self._last + delay - trio.current_time()
+            left = self._last + self._wait - trio.current_time()
             with trio.move_on_after(max(0, left)):
                 await touched.wait()
             if not touched.is_set():

@@ -14,6 +14,7 @@ from typing import TypeAlias
 import msgspec
 import trio
 
+from gambit_actors.actors.compute import words_of
 from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.run.envelopes import Envelope, envelope_from, refusal
 
@@ -182,8 +183,8 @@ class ToolHook:
                 )
                 if isinstance(result, Awaitable):  # A plain function may give one.
                     result = await result
-        except Exception as problem:  # noqa: BLE001  # a named boundary: other people's code
-            message = f"{call.name} raised {type(problem).__name__}: {problem}"
+        except (Exception, SystemExit) as problem:  # noqa: BLE001  # a named boundary: other people's code
+            message = f"{call.name} raised {words_of(problem)}"
             # It may have raised before it ever waited.
             return refusal(500, "tool_handler_error", message)  # noqa: ASYNC910
         return envelope_from(result)

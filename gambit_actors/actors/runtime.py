@@ -10,6 +10,7 @@ cancelled by leaving the block it is awaited in. Nothing of a run is kept when i
 over, but what its store keeps.
 """
 
+import math
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
@@ -105,6 +106,7 @@ class Runtime:
         self._confinement = confinement
         self._programs = ProgramCache()
         self._live: dict[str, Live] = {}
+        self._threads = trio.CapacityLimiter(math.inf)
 
     def snapshot(self) -> tuple[LiveActor, ...]:
         """The actors that are alive now: those that runs began with, others below."""
@@ -245,6 +247,7 @@ class Runtime:
             default_models=options.models,
             unconfined=options.unconfined,
             meta=SessionMeta(),
+            threads=self._threads,
         )
         run = RunStarted(run_id=new_id("run"), deck=program.name, path=deck.path)
         tree.expect_code(program)

@@ -13,6 +13,7 @@ from gambit_actors.openresponses.items import FunctionCall, Item, Message
 from gambit_actors.openresponses.responses import Response
 from gambit_actors.run.budgets import Spent
 from gambit_actors.run.entries import ItemAdded, RunStarted, TurnEnded
+from gambit_actors.run.envelopes import CallSource
 from gambit_actors.run.programs import Program
 from gambit_actors.trace import events
 from gambit_actors.trace.tracer import Tracer
@@ -43,6 +44,13 @@ class Teller:
         self.parent = run.parent_call_id
         self._program = program
         self._run = run
+
+    @property
+    def source(self) -> CallSource:
+        """How the calls of the actor are told apart from those of others."""
+        return CallSource(
+            run_id=self.run_id, parent_call_id=self.span, deck_path=self.deck
+        )
 
     def deck_start(self) -> None:
         """The actor begins a turn."""

@@ -51,10 +51,13 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What one invocation may use: its deck's word, or else what it was handed.
 
     Attributes:
+        is_depth_stated: whether a deck has said how deep it may get. Those below it
+            cannot make it more.
         deadline: in Trio's time; never later than that of the invocation above.
     """
 
     max_depth: int = MAX_DEPTH
+    is_depth_stated: bool = False
     max_passes: int = MAX_PASSES
     timeout_seconds: float = TIMEOUT_SECONDS
     deadline: float = float("inf")
@@ -68,8 +71,12 @@ def narrowed(bounds: Bounds, guardrails: Guardrails, limits: Limits) -> Bounds:
     seconds = seconds or float("inf")  # 0 sets no limit.
     if limits.timeout_seconds is not None:
         seconds = min(seconds, limits.timeout_seconds)
+    depth = guardrails.max_depth or bounds.max_depth
+    if bounds.is_depth_stated:
+        depth = min(depth, bounds.max_depth)
     return Bounds(
-        max_depth=_least(guardrails.max_depth or bounds.max_depth, limits.max_depth),
+        max_depth=_least(depth, limits.max_depth),
+        is_depth_stated=bounds.is_depth_stated or guardrails.max_depth is not None,
         max_passes=_least(
             guardrails.max_passes or bounds.max_passes, limits.max_passes
         ),
@@ -170,6 +177,9 @@ class RunTree(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         unconfined: the actions whose code may run without the confinement that their
             permissions ask for, by name.
         meta: what code keeps for the session.
+        threads: those that plain functions of actions run in. As many as there are
+            calls: one that waits for a deck with code of its own must not keep it from
+            having a thread.
         past: the runs below that were begun by another process, by their ids, until
             somebody goes on with them.
         answers: what is to be done about calls in doubt, where somebody said.
@@ -188,6 +198,7 @@ class RunTree(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     modules: Modules
     confinement: Confinement
     meta: SessionMeta
+    threads: trio.CapacityLimiter
     load: Callable[[str], Awaitable[Deck]]
     real_path: Callable[[str], str]
     default_models: tuple[str, ...] = ()

@@ -12,6 +12,7 @@ its status, message, code and meta are kept, and its payload is the payload.
 import msgspec
 
 from gambit_actors.openresponses.base import JSONValue
+from gambit_actors.openresponses.items import FunctionCall
 
 _encode = msgspec.json.Encoder().encode
 _FIELDS: dict[str, type | tuple[type, ...]] = {
@@ -48,10 +49,20 @@ class CallSource(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Which call an envelope answers; this is shown to the model."""
 
     run_id: str
-    call_id: str
     parent_call_id: str | None
     deck_path: str
-    name: str
+    call_id: str = ""
+    name: str = ""
+
+    def of(self, call: FunctionCall) -> "CallSource":
+        """The same for one of the calls of a deck."""
+        return CallSource(
+            run_id=self.run_id,
+            parent_call_id=self.parent_call_id,
+            deck_path=self.deck_path,
+            call_id=call.call_id,
+            name=call.name,
+        )
 
 
 def envelope_from(value: JSONValue) -> Envelope:
