@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING
 __all__ = [
     "DeckCache",
     "DiskReader",
+    "ExternalCall",
+    "Failure",
+    "Happened",
+    "Limits",
+    "Permissions",
+    "Price",
     "RunOptions",
     "RunResult",
+    "RuntimeTool",
     "ScriptedProvider",
     "define_deck",
     "load_deck",
@@ -18,22 +25,39 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from gambit_actors.actors.runtime import RunOptions, open_runtime
+    from os import PathLike
+
+    from gambit_actors.actors.hook import ExternalCall
+    from gambit_actors.actors.options import RunOptions
+    from gambit_actors.actors.runtime import open_runtime
     from gambit_actors.actors.sessions import RunResult
+    from gambit_actors.actors.trees import Limits
     from gambit_actors.deck.compute import define_deck
     from gambit_actors.deck.loader import DeckCache, load_deck
     from gambit_actors.deck.model import Deck
+    from gambit_actors.deck.permissions import Permissions
     from gambit_actors.openresponses.base import JSONValue
     from gambit_actors.providers.scripted import ScriptedProvider
+    from gambit_actors.run.budgets import Price
+    from gambit_actors.run.doubts import Happened
+    from gambit_actors.run.entries import Failure
     from gambit_actors.run.ports import ModelProvider
+    from gambit_actors.run.programs import RuntimeTool
     from gambit_actors.store.deck_files import DiskReader
 else:
     # Hidden from type checkers, who would take any name for one that exists.
     _HOMES = {
         "DeckCache": "gambit_actors.deck.loader",
         "DiskReader": "gambit_actors.store.deck_files",
-        "RunOptions": "gambit_actors.actors.runtime",
+        "ExternalCall": "gambit_actors.actors.hook",
+        "Failure": "gambit_actors.run.entries",
+        "Happened": "gambit_actors.run.doubts",
+        "Limits": "gambit_actors.actors.trees",
+        "Permissions": "gambit_actors.deck.permissions",
+        "Price": "gambit_actors.run.budgets",
+        "RunOptions": "gambit_actors.actors.options",
         "RunResult": "gambit_actors.actors.sessions",
+        "RuntimeTool": "gambit_actors.run.programs",
         "ScriptedProvider": "gambit_actors.providers.scripted",
         "define_deck": "gambit_actors.deck.compute",
         "load_deck": "gambit_actors.deck.loader",
@@ -51,7 +75,7 @@ else:
 
 
 def run_sync(
-    deck: "str | Deck",
+    deck: "str | PathLike[str] | Deck",
     *,
     provider: "ModelProvider",
     message: str | None = None,

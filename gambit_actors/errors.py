@@ -9,13 +9,20 @@
     │   └── SchemaError       a schema is not one that values can be checked against
     ├── RequestError          the caller asked for something that cannot be
     │   ├── BadRequest        a request document has the wrong form
-    │   └── BadScript         a script for a model is not one
+    │   ├── BadScript         a script for a model is not one
+    │   └── InDoubt           a run cannot go on before somebody has said something
     ├── ProviderError         the other side of the wire broke a promise
     │   ├── BadResponse       a response document has the wrong form
     │   ├── EventTooLarge     one streamed event is larger than we agreed to hold
     │   ├── ScriptExhausted   a scripted model has no reply for what it was asked
     │   └── StreamTruncated   a stream ended before it said how it went
     ├── RunFailed             a run came to no result, and says why
+    ├── StoreError            what was to be kept could not be
+    │   ├── CorruptLog        a log is damaged, at a place that is told
+    │   ├── LogBroken         the disk does not take or give what belongs in a log
+    │   ├── LogInUse          somebody else is writing the log
+    │   ├── LogLost           the file of a log was taken away or changed meanwhile
+    │   └── NoSuchRun         there is no log of a run
     ├── WireError             a JSON document has the wrong form; what BadRequest
     │                         and BadResponse have in common
     └── GambitBug             our own code, or a plugin's, was used wrongly
@@ -33,16 +40,23 @@ __all__ = [
     "BadRequest",
     "BadResponse",
     "BadScript",
+    "CorruptLog",
     "DeckError",
     "EventTooLarge",
     "GambitBug",
     "GambitError",
+    "InDoubt",
     "InvalidDeck",
+    "LogBroken",
+    "LogInUse",
+    "LogLost",
+    "NoSuchRun",
     "ProviderError",
     "RequestError",
     "RunFailed",
     "SchemaError",
     "ScriptExhausted",
+    "StoreError",
     "StreamTruncated",
     "WireError",
     "WriterMisuse",
@@ -127,6 +141,31 @@ class ProviderError(GambitError):
     """The remote side answered with something that cannot be used."""
 
 
+class DoubtfulCall(Protocol):
+    """As much of a call in doubt as an error needs to know."""
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+
+
+class InDoubt(RequestError):
+    """A run was interrupted in a call that may have happened, and it asks about that.
+
+    Attributes:
+        doubts: the calls to be asked about; at least one.
+    """
+
+    def __init__(self, doubts: Sequence[DoubtfulCall]) -> None:
+        names = ", ".join(f"{doubt.name} ({doubt.key})" for doubt in doubts)
+        super().__init__(
+            f"nobody knows whether this has happened: {names}; resume the run with an "
+            "answer for each: retry, fail, or what it gave"
+        )
+        self.doubts = tuple(doubts)
+
+
 class RunFailed(GambitError):
     """A run came to no result.
 
@@ -139,6 +178,96 @@ class RunFailed(GambitError):
         super().__init__(message)
         self.code = code
         self.result = result
+
+
+class StoreError(GambitError):
+    """What was to be kept could not be, or cannot be had back."""
+
+
+class CorruptLog(StoreError):
+    """A log is damaged, and nothing after the damage can be relied on.
+
+    Attributes:
+        path: the file.
+        line: which line is wrong, from 1.
+        offset: where that line begins, in bytes.
+        reason: what is wrong with it.
+    """
+
+    def __init__(self, path: str, *, line: int, offset: int, reason: str) -> None:
+        where = f"line {line} of the log {path}" if path else f"line {line} of the log"
+        super().__init__(f"{where}, at byte {offset}, is damaged: {reason}")
+        self.path = path
+        self.line = line
+        self.offset = offset
+        self.reason = reason
+
+
+class LogBroken(StoreError):
+    """The disk does not take, or does not give, what belongs in a log.
+
+    Attributes:
+        path: the file, or the folder it was to be in.
+        errno: the number of the system's error.
+        reason: the system's words for it.
+    """
+
+    def __init__(
+        self, path: str, *, errno: int, reason: str, deed: str, advice: str
+    ) -> None:
+        super().__init__(f"{path} cannot be {deed} ({reason}); {advice}")
+        self.path = path
+        self.errno = errno
+        self.reason = reason
+
+
+class LogInUse(StoreError):
+    """Somebody else is writing the log of a run.
+
+    Attributes:
+        run_id: the run.
+        host: the machine of who writes it.
+        pid: the process there.
+        since: when that process opened its store, in UTC.
+    """
+
+    def __init__(self, run_id: str, *, host: str, pid: int, since: str) -> None:
+        super().__init__(
+            f"the log of run {run_id} is in use by process {pid} on {host}, "
+            f"which has been there since {since}"
+        )
+        self.run_id = run_id
+        self.host = host
+        self.pid = pid
+        self.since = since
+
+
+class LogLost(StoreError):
+    """The file of a log is not what its writer left there.
+
+    Attributes:
+        path: the file.
+        reason: what became of it, as far as can be told.
+    """
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"the log {path} {reason}; nothing more is written to it")
+        self.path = path
+        self.reason = reason
+
+
+class NoSuchRun(StoreError):
+    """There is no log of a run, or no entry in it.
+
+    Attributes:
+        run_id: the run.
+        folder: where it was looked for.
+    """
+
+    def __init__(self, run_id: str, folder: str) -> None:
+        super().__init__(f"there is no log of run {run_id} in {folder}")
+        self.run_id = run_id
+        self.folder = folder
 
 
 class GambitBug(GambitError):

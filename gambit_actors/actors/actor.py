@@ -20,15 +20,16 @@ import trio
 
 from gambit_actors.actors.carrying_out import CallRunner, begun_calls
 from gambit_actors.actors.children import Asker
+from gambit_actors.actors.failing import is_of_model, store_error_in
 from gambit_actors.actors.handlers import IdleWatch, after_model_error
 from gambit_actors.actors.mailboxes import Turn, next_turn
 from gambit_actors.actors.model_calls import ModelCalls
 from gambit_actors.actors.telling import Teller
 from gambit_actors.actors.trees import Bounds, Live, RunTree, narrowed, new_id
+from gambit_actors.errors import StoreError
 from gambit_actors.openresponses.items import (
     FunctionCall,
     assistant_message,
-    user_message,
 )
 from gambit_actors.openresponses.requests import CreateResponse
 from gambit_actors.openresponses.responses import Response
@@ -40,13 +41,12 @@ from gambit_actors.run.entries import (
     Entry,
     Failure,
     ItemAdded,
-    ModelAnswered,
     RunResumed,
     RunStarted,
     RunStatus,
     TurnEnded,
-    TurnStarted,
 )
+from gambit_actors.run.openings import answer_entry, opening_entries
 from gambit_actors.run.ports import ItemLog, LogReopened
 from gambit_actors.run.programs import Program
 from gambit_actors.run.states import RunState
@@ -72,6 +72,7 @@ class DeckActor:
         state: the run so far.
         span: the actor's id in the trace.
         spent_before: what a turn that is gone on with had used.
+        opened: whether the log is open, and what is in it is known.
     """
 
     __slots__ = (
@@ -81,6 +82,7 @@ class DeckActor:
         "_bounds",
         "_has_finished",
         "_idle",
+        "_is_broken",
         "_live",
         "_log",
         "_models",
@@ -90,6 +92,7 @@ class DeckActor:
         "_run",
         "_teller",
         "_tree",
+        "opened",
         "span",
         "spent_before",
         "state",
@@ -107,6 +110,7 @@ class DeckActor:
     ) -> None:
         self.state = RunState()
         self.spent_before: Spent | None = None
+        self.opened = trio.Event()
         self.span = new_id("action")
         self._tree = tree
         self._program = program
@@ -117,6 +121,7 @@ class DeckActor:
         self._reopened = reopened
         self._idle: IdleWatch | None = None
         self._has_finished = True
+        self._is_broken = False
         # The calls of this pass that were noted as begun along with the answer.
         self._begun: frozenset[str] = frozenset()
         self._teller = Teller(tree.tracer, run, program, self.span)
@@ -152,6 +157,7 @@ class DeckActor:
         with inbox, outbox:
             try:
                 await self._open_log()
+                self.opened.set()
                 if not run.depth:
                     tree.meta.bind(self.state.meta, self._append)
                 while (turn := await next_turn(inbox)) is not None:
@@ -186,6 +192,9 @@ class DeckActor:
         log, state = self._log, self.state
         if log is None or state.is_over:
             return  # noqa: ASYNC910  # there is nothing to wait for
+        if self._is_broken:
+            await log.aclose()
+            return
         spent = self._account.spent if self._run.depth else self._paying.spent
         ended = run_ended(state, status, spent)
         await log.append([ended])
@@ -205,6 +214,15 @@ class DeckActor:
             self._account.spent = self.spent_before
         self._has_finished = False
         self._teller.deck_start()
+        try:
+            return await self._work_in_time(turn)
+        except (StoreError, BaseExceptionGroup) as problem:
+            broken = store_error_in(problem)
+            if broken is None:
+                raise
+            return self._give_up(broken)  # noqa: ASYNC910  # it has waited
+
+    async def _work_in_time(self, turn: Turn) -> TurnEnded:
         ended = turn_failed("cancelled", "cancelled", "the run was cancelled")
         try:
             with turn.begin(self._bounds.deadline) as scope:
@@ -214,13 +232,20 @@ class DeckActor:
                 message = f"the deck did not answer within {seconds:g} seconds"
                 ended = turn_failed("failed", "timeout", message)
             return await self._finish(ended)
-        except BaseException:
+        except BaseException as problem:
             # A turn that was cut still owes its log an ending, but not for long. What
             # was cancelled did not happen, so if there is none yet, it is written now.
-            if not self._has_finished:
+            if not self._has_finished and store_error_in(problem) is None:
                 with trio.move_on_after(LAST_WORDS_SECONDS, shield=True):
                     await self._finish(ended)
             raise
+
+    def _give_up(self, problem: StoreError) -> TurnEnded:
+        """End a turn whose log takes nothing more; what is not in it is not told."""
+        self._is_broken = True
+        ended = turn_failed("failed", "store_failed", str(problem))
+        self._teller.deck_end(ended, self._account.spent)
+        return ended
 
     async def _work(self, turn: Turn) -> TurnEnded:
         if not turn.is_continued:
@@ -274,7 +299,7 @@ class DeckActor:
     async def _after(self, ended: TurnEnded) -> TurnEnded:
         """Let the error handler speak if it was the model that failed."""
         handler, failure = self._program.deck.handlers.on_error, ended.failure
-        if handler is None or failure is None or failure.code not in _MODEL_FAILURES:
+        if handler is None or failure is None or not is_of_model(failure):
             return ended  # noqa: ASYNC910  # the end is written next
         words = await after_model_error(self._asker(), handler, failure)
         if not words:
@@ -291,17 +316,10 @@ class DeckActor:
 
     async def _open_turn(self, turn: Turn) -> None:
         """Write what a turn begins with; prompt and context only the first time."""
-        entries: list[Entry] = [TurnStarted()]
         context = None
-        if not self.state.turns:
-            if self._program.opening is not None:
-                entries.append(ItemAdded(item=self._program.opening, source="deck"))
-            if turn.context is not msgspec.UNSET:
-                context = context_items(new_id("call"), turn.context)
-                entries += [ItemAdded(item=item, source="deck") for item in context]
-        if turn.message is not None:
-            item = user_message(turn.message)
-            entries.append(ItemAdded(item=item, source="user"))
+        if not self.state.turns and turn.context is not msgspec.UNSET:
+            context = context_items(new_id("call"), turn.context)
+        entries = opening_entries(self._program, self.state, context, turn.message)
         await self._append(entries)
         if context is not None:
             call, output = context
@@ -321,13 +339,7 @@ class DeckActor:
             self.state.feed(TurnEnded(status="failed", failure=found))
             return
         response = found.response
-        answered = ModelAnswered(
-            model=found.model,
-            status=response.status,
-            response_id=response.id,
-            reason=_reason(response),
-            usage=response.usage,
-        )
+        answered = answer_entry(found.model, response)
         items = with_unique_calls(response.output, self.state.call_ids)
         added = [ItemAdded(item=item, source="model") for item in items]
         # What is about to have effects is written down along with what asked for it:
@@ -376,12 +388,6 @@ class DeckActor:
         return ended
 
 
-_MODEL_FAILURES = frozenset(
-    {"model_failed", "model_incomplete", "model_unavailable", "refusal"}
-)
-"""What an error handler is told of besides calls: the deck's own model let it down."""
-
-
 def _is_of_handler(entries: Sequence[Entry]) -> bool:
     """Whether entries are about what a handler does, which is no sign of life."""
     return all(
@@ -389,10 +395,3 @@ def _is_of_handler(entries: Sequence[Entry]) -> bool:
         or (isinstance(e, ItemAdded) and e.source == "handler")
         for e in entries
     )
-
-
-def _reason(response: Response) -> str | None:
-    if response.error is not None:
-        return response.error.message
-    details = response.incomplete_details
-    return details.reason if details is not None else None

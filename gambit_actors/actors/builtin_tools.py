@@ -54,7 +54,11 @@ class GrepFiles(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def use_builtin(
-    call: BuiltinCall, permissions: Permissions, *, folder: str
+    call: BuiltinCall,
+    permissions: Permissions,
+    *,
+    folder: str,
+    sources: frozenset[str] = frozenset(),
 ) -> Envelope:
     """Use a built-in tool for a model.
 
@@ -62,12 +66,13 @@ async def use_builtin(
         call: what it asked for, held against the tool's schema.
         permissions: what its deck may do.
         folder: where its relative paths start; absolute.
+        sources: what the deck and those around it are made from; see `OwnFiles`.
 
     Returns:
         The answer, or why there is none.
     """
     await trio.lowlevel.checkpoint()
-    reach = Reach(permissions=permissions, folder=folder)
+    reach = Reach(permissions=permissions, folder=folder, sources=sources)
     subject = call.arguments.get("cwd" if call.tool.name == "exec" else "path", ".")
     try:
         return await _used(call, reach)

@@ -20,6 +20,7 @@ from typing import TypeVar
 import msgspec
 import trio
 
+from gambit_actors.actors.confined.own_files import own_writable, words_for
 from gambit_actors.actors.file_tools import Reach, Refused
 from gambit_actors.actors.searching import open_folder
 from gambit_actors.openresponses.base import JSONValue
@@ -186,6 +187,11 @@ async def run_group(
 def _prepared(asked: Exec, reach: Reach) -> Prepared:
     if "\0" in "".join((asked.command, *asked.args)):
         raise Refused(400, "invalid_input", "the command or an argument has a NUL")
+    home = reach.locate(".")
+    writable = own_writable(reach.permissions, home, reach.sources)
+    if writable is not None:
+        message = f"programs are not run for this deck: {words_for(writable)}"
+        raise Refused(403, "permission_denied", message)
     seen = {
         name: value
         for name, value in os.environ.items()

@@ -18,6 +18,7 @@ from contextlib import suppress
 
 import msgspec
 
+from gambit_actors.actors.confined.own_files import is_own
 from gambit_actors.actors.searching import (
     MAX_FILE_BYTES,
     MAX_TEXT,
@@ -59,10 +60,12 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         permissions: what is granted.
         folder: where relative paths start; absolute.
+        sources: what the deck and those around it are made from; see `OwnFiles`.
     """
 
     permissions: Permissions
     folder: str
+    sources: frozenset[str] = frozenset()
 
     def locate(self, path: str) -> str:
         """Make a path absolute and follow its links; nothing need be there.
@@ -92,11 +95,14 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
         """Locate what may be read and written.
 
         Raises:
-            Refused: one of the two is not granted.
+            Refused: one of the two is not granted, or it is part of a deck.
         """
         real = self.readable(path)
         if not self.permissions.can_write(real):
             raise Refused(403, "permission_denied", f"{path} may not be written")
+        if is_own(real, self.sources):
+            message = f"{path} is part of a deck, and decks may not be changed"
+            raise Refused(403, "permission_denied", message)
         return real
 
 

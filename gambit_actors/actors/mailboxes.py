@@ -6,6 +6,7 @@ import msgspec
 import trio
 
 from gambit_actors.actors.hook import ToolHook
+from gambit_actors.errors import GambitBug
 from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.run.entries import TurnEnded
 
@@ -88,4 +89,9 @@ async def ask_once(
         nursery.start_soon(actor.run, inbox, outbox)
         mailbox.send_nowait(turn)
         mailbox.close()
-    return answers.receive_nowait()
+    try:
+        return answers.receive_nowait()
+    except trio.EndOfChannel:
+        # Somebody raised a `trio.Cancelled` that was not for this run.
+        msg = "the run was cut off by a cancel that was not for it"
+        raise GambitBug(msg) from None

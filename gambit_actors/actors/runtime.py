@@ -11,76 +11,52 @@ over, but what its store keeps.
 """
 
 import math
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import msgspec
 import trio
 
 from gambit_actors.actors.actor import DeckActor
+from gambit_actors.actors.begun import BegunRun
 from gambit_actors.actors.compute import Modules
 from gambit_actors.actors.confined.confinement import Confinement, open_confinement
 from gambit_actors.actors.confined.rules import Platform
-from gambit_actors.actors.hook import MAX_CALLS, OnTool, ToolHook
-from gambit_actors.actors.mailboxes import Turn, ask_once
+from gambit_actors.actors.hook import ToolHook
+from gambit_actors.actors.loading import DeckLike, DeckLoader
+from gambit_actors.actors.mailboxes import Turn
 from gambit_actors.actors.memory_log import MemoryStore
+from gambit_actors.actors.options import RunOptions
 from gambit_actors.actors.program_cache import ProgramCache
+from gambit_actors.actors.resuming import Past, PastReader, answers_to, run_of
 from gambit_actors.actors.session_meta import SessionMeta
 from gambit_actors.actors.sessions import (
     RunResult,
     Session,
     checked_context,
-    result_of,
+    recorded_result,
 )
-from gambit_actors.actors.telling import error_of
 from gambit_actors.actors.trees import (
     Bounds,
-    Limits,
     Live,
     LiveActor,
+    PastRun,
     RunTree,
     actor_tree,
     new_id,
 )
-from gambit_actors.deck.loader import DeckCache
 from gambit_actors.deck.model import Deck
-from gambit_actors.deck.permissions import Permissions
 from gambit_actors.deck.reader import DeckReader
-from gambit_actors.errors import RunFailed
+from gambit_actors.errors import RequestError, RunFailed
 from gambit_actors.openresponses.base import JSONValue
-from gambit_actors.run.budgets import Account, Price
-from gambit_actors.run.entries import RunStarted, TurnEnded
+from gambit_actors.run.budgets import Account
+from gambit_actors.run.doubts import Answer
+from gambit_actors.run.entries import RunStarted
 from gambit_actors.run.ports import LogStore, ModelProvider
-from gambit_actors.run.programs import Program, RuntimeTool
-from gambit_actors.trace import events
+from gambit_actors.run.programs import Program
 from gambit_actors.trace.tracer import Sink, Tracer
 
-
-class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What can be different from run to run.
-
-    Attributes:
-        on_tool: carries out external tools.
-        max_tool_calls: how many of those are out at once.
-        tool_seconds: how long one may take.
-        limits: beyond which no deck of the run can go.
-        permissions: what narrows those of the deck; None leaves them.
-        models: asked where a deck names none.
-        prices: what models cost, by name; without one, what a run costs is unknown.
-        runtime_tools: external tools that every deck of the run is offered.
-        unconfined: actions that may run without the confinement that their
-            permissions ask for.
-    """
-
-    on_tool: OnTool | None = None
-    max_tool_calls: int = MAX_CALLS
-    tool_seconds: float = float("inf")
-    limits: Limits = Limits()
-    permissions: Permissions | None = None
-    models: tuple[str, ...] = ()
-    prices: dict[str, Price] = {}
-    runtime_tools: tuple[RuntimeTool, ...] = ()
-    unconfined: frozenset[str] = frozenset()
+_NO_ANSWERS: Mapping[str, Answer] = {}
 
 
 class Runtime:
@@ -97,16 +73,21 @@ class Runtime:
         confinement: Confinement,
     ) -> None:
         self._provider = provider
-        self._reader = reader
+        self._decks = DeckLoader(reader)
         self._store = store
         self._tracer = tracer
         self._options = options
-        self._cache = DeckCache()
         self._modules = Modules()
         self._confinement = confinement
         self._programs = ProgramCache()
         self._live: dict[str, Live] = {}
         self._threads = trio.CapacityLimiter(math.inf)
+        self._is_open = True
+
+    @property
+    def options(self) -> RunOptions:
+        """What holds for runs that bring no options of their own."""
+        return self._options
 
     def snapshot(self) -> tuple[LiveActor, ...]:
         """The actors that are alive now: those that runs began with, others below."""
@@ -114,7 +95,7 @@ class Runtime:
 
     async def run(
         self,
-        deck: str | Deck,
+        deck: DeckLike,
         *,
         message: str | None = None,
         context: JSONValue = msgspec.UNSET,
@@ -128,16 +109,13 @@ class Runtime:
                 first.
             RunFailed: there is no answer; it has what was spent and said all the same.
         """
-        result = await self.try_run(
-            deck, message=message, context=context, options=options
+        return _worked(
+            await self.try_run(deck, message=message, context=context, options=options)
         )
-        if result.failure is not None:
-            raise RunFailed(result.failure.code, result.failure.message, result)
-        return result
 
     async def try_run(
         self,
-        deck: str | Deck,
+        deck: DeckLike,
         *,
         message: str | None = None,
         context: JSONValue = msgspec.UNSET,
@@ -148,17 +126,52 @@ class Runtime:
         # Nobody can stream this one, so it needs no tracer of its own.
         begun = self._begin(loaded, options or self._options, self._tracer)
         context = checked_context(begun.program, message, context)
-        begun.tell_start(context, message)
-        ended: TurnEnded | None = None
-        try:
-            turn = Turn(context=context, message=message)
-            ended = await ask_once(begun.actor, turn, hook=begun.tree.hook)
-        finally:
-            begun.tell_end(ended)
-        return result_of(begun.actor, begun.tree, ended)
+        return await begun.ask(Turn(context=context, message=message))
+
+    async def resume(
+        self,
+        run_id: str,
+        *,
+        message: str | None = None,
+        answers: Mapping[str, Answer] | None = None,
+        deck: DeckLike | None = None,
+        options: RunOptions | None = None,
+    ) -> RunResult:
+        """Go on with a run where its log ends, or give the result that it has.
+
+        What is recorded is not done again. A run that has its answer can be asked
+        something else; one that was interrupted has to come to its answer first.
+
+        Args:
+            run_id: the run.
+            message: the next thing to say, if the last turn has its answer.
+            answers: what is to be done about calls in doubt, by `Doubt.key`.
+            deck: the deck, if it is not where it was.
+            options: for this part of the run.
+
+        Raises:
+            InDoubt: somebody has to say what became of a call.
+            InvalidDeck: the deck has mistakes.
+            RequestError: the run cannot be gone on with in this way.
+            StoreError: there is no such run, or its log cannot be used.
+            RunFailed: there is no answer.
+        """
+        options = options or self._options
+        past = await self._read_past(run_id, deck, answers or {}, options)
+        state = past.past.root.state
+        if message is not None and past.past.root.is_open:
+            msg = (
+                f"run {run_id} was interrupted: it has to be resumed without a message"
+            )
+            raise RequestError(msg)
+        if message is None and state.ended is not None and state.is_over:
+            return _worked(recorded_result(past.past.root))
+        begun = await self._begin_again(past, options, self._tracer)
+        turn = Turn(message=message, is_continued=message is None)
+        return _worked(await begun.ask(turn))
 
     def open_session(
-        self, deck: str | Deck, *, options: RunOptions | None = None
+        self, deck: DeckLike, *, options: RunOptions | None = None
     ) -> AbstractAsyncContextManager["Session"]:
         """Hold a conversation with a deck, one turn after the other.
 
@@ -170,62 +183,138 @@ class Runtime:
         """
         return self._open(deck, options or self._options)
 
+    def reopen_session(
+        self,
+        run_id: str,
+        *,
+        answers: Mapping[str, Answer] | None = None,
+        deck: DeckLike | None = None,
+        options: RunOptions | None = None,
+    ) -> AbstractAsyncContextManager["Session"]:
+        """Take a conversation up again where its log ends, today or in a year.
+
+        If it was interrupted, `Session.go_on` brings its last turn to an end first.
+
+        Raises:
+            InDoubt, InvalidDeck, RequestError, StoreError: as for `resume`.
+        """
+        return self._reopen(run_id, answers or {}, deck, options or self._options)
+
     @asynccontextmanager
     async def _open(
-        self, deck: str | Deck, options: RunOptions
+        self, deck: DeckLike, options: RunOptions
     ) -> AsyncIterator["Session"]:
         loaded = deck if isinstance(deck, Deck) else await self.load(deck)
-        # A tracer of its own: a stream shows what is of this session and no other.
-        sinks = [self._tracer.emit] if self._tracer.is_on else []
-        tracer = Tracer(*sinks, clock=self._tracer.stamp)
-        begun = self._begin(loaded, options, tracer)
-        actor, hook = begun.actor, begun.tree.hook
-        mailbox, inbox = trio.open_memory_channel[Turn](1)
-        outbox, answers = trio.open_memory_channel[TurnEnded](1)
-        session = Session(
-            actor, begun.program, begun.tree, mailbox=mailbox, answers=answers
-        )
-        problem: Exception | None = None
-        begun.tell_start()
-        try:
-            async with trio.open_nursery() as nursery:
-                hook.start(nursery)
-                nursery.start_soon(actor.run, inbox, outbox)
-                try:
-                    yield session
-                except Exception as raised:  # noqa: BLE001  # raised again below
-                    # The caller's own error: it leaves the block as it is, and not in
-                    # a group with what the actors had to say.
-                    problem = raised
-                finally:
-                    session.is_over = True
-                    # The stop signal: who listens ends when there is nobody to hear.
-                    mailbox.close()
-                    if session.is_busy:
-                        nursery.cancel_scope.cancel()
-        finally:
-            begun.tell_end(session.last)
-        if problem is not None:
-            raise problem
+        begun = self._begin(loaded, options, self._own_tracer())
+        async with begun.converse() as session:
+            yield session
 
-    async def load(self, deck: str | Deck) -> Deck:
+    @asynccontextmanager
+    async def _reopen(
+        self,
+        run_id: str,
+        answers: Mapping[str, Answer],
+        deck: DeckLike | None,
+        options: RunOptions,
+    ) -> AsyncIterator["Session"]:
+        past = await self._read_past(run_id, deck, answers, options)
+        begun = await self._begin_again(past, options, self._own_tracer())
+        async with begun.converse() as session:
+            yield session
+
+    def _own_tracer(self) -> Tracer:
+        """A tracer for one session: its streams show what is of it and no other."""
+        sinks = [self._tracer.emit] if self._tracer.is_on else []
+        return Tracer(*sinks, clock=self._tracer.stamp)
+
+    async def load(self, deck: DeckLike) -> Deck:
         """Load a deck, reading again only what has changed.
 
         Raises:
             InvalidDeck: it has mistakes.
+            RequestError: it is not the path of one.
         """
-        if isinstance(deck, Deck):
-            await trio.lowlevel.checkpoint()
-            return deck
-        loaded = await trio.to_thread.run_sync(self._cache.load, self._reader, deck)
-        return loaded.usable()
+        return await self._decks.load(deck)
 
-    def _begin(self, deck: Deck, options: RunOptions, tracer: Tracer) -> "_Begun":
-        program = self._programs.root(
+    def close(self) -> None:
+        """Begin no more runs. Called when the block of the runtime is left."""
+        self._is_open = False
+
+    async def _read_past(
+        self,
+        run_id: str,
+        deck: DeckLike | None,
+        answers: Mapping[str, Answer],
+        options: RunOptions,
+    ) -> "_Past":
+        read = await self._store.read_log(run_id)
+        run = run_of(read.entries)
+        if run.root_run_id is not None:
+            msg = f"run {run_id} is part of run {run.root_run_id}: resume that one"
+            raise RequestError(msg)
+        program = self._program(await self.load(deck or run.path), options)
+        reader = PastReader(
+            self._store, programs=self._programs, load=self.load, prices=options.prices
+        )
+        past = await reader.read(program, read.entries)
+        return _Past(past, program, answers_to(past.doubts, answers))
+
+    async def _begin_again(
+        self, found: "_Past", options: RunOptions, tracer: Tracer
+    ) -> BegunRun:
+        past, root = found.past, found.past.root
+        tree = self._tree(options, tracer, past=past.below, answers=found.answers)
+        tree.account.spent = root.spent
+        tree.expect_code(found.program)
+        actor = DeckActor(
+            tree,
+            found.program,
+            root.run,
+            bounds=Bounds(),
+            account=tree.account,
+            reopened=await self._store.reopen_log(root.run.run_id),
+        )
+        actor.spent_before = root.spent_in_turn
+        return BegunRun(
+            actor=actor,
+            program=found.program,
+            tree=tree,
+            run_id=root.run.run_id,
+            began=tracer.stamp(),
+            is_resumed=True,
+        )
+
+    def _program(self, deck: Deck, options: RunOptions) -> Program:
+        return self._programs.root(
             deck, permissions=options.permissions, runtime_tools=options.runtime_tools
         )
+
+    def _begin(self, deck: Deck, options: RunOptions, tracer: Tracer) -> BegunRun:
+        program = self._program(deck, options)
+        tree = self._tree(options, tracer)
+        run = RunStarted(run_id=new_id("run"), deck=program.name, path=deck.path)
+        tree.expect_code(program)
+        actor = DeckActor(tree, program, run, bounds=Bounds(), account=tree.account)
+        return BegunRun(
+            actor=actor,
+            program=program,
+            tree=tree,
+            run_id=run.run_id,
+            began=tracer.stamp(),
+        )
+
+    def _tree(
+        self,
+        options: RunOptions,
+        tracer: Tracer,
+        *,
+        past: dict[str, PastRun] | None = None,
+        answers: Mapping[str, Answer] = _NO_ANSWERS,
+    ) -> RunTree:
+        if not self._is_open:
+            raise RequestError("the runtime is closed: its block was left")
         limits = options.limits
-        tree = RunTree(
+        return RunTree(
             provider=self._provider,
             store=self._store,
             tracer=tracer,
@@ -242,65 +331,29 @@ class Runtime:
             live=self._live,
             modules=self._modules,
             confinement=self._confinement,
-            load=self.load,
-            real_path=self._reader.real_path,
+            load=self._decks.load,
+            real_path=self._decks.real_path,
             default_models=options.models,
             unconfined=options.unconfined,
             meta=SessionMeta(),
             threads=self._threads,
+            past={} if past is None else past,
+            answers=answers,
         )
-        run = RunStarted(run_id=new_id("run"), deck=program.name, path=deck.path)
-        tree.expect_code(program)
-        actor = DeckActor(tree, program, run, bounds=Bounds(), account=tree.account)
-        return _Begun(actor, program, tree, run.run_id, tracer.stamp())
 
 
-class _Begun(msgspec.Struct, frozen=True, eq=False):
-    """A run that is about to start, and how it is told of."""
+class _Past(msgspec.Struct, frozen=True, eq=False):
+    """A run to be gone on with, and what is known to do so."""
 
-    actor: DeckActor
+    past: Past
     program: Program
-    tree: RunTree
-    run_id: str
-    began: float
+    answers: dict[str, Answer]
 
-    def tell_start(
-        self, context: JSONValue = msgspec.UNSET, message: str | None = None
-    ) -> None:
-        tracer = self.tree.tracer
-        if tracer.is_on:
-            tracer.emit(
-                events.RunStart(
-                    run_id=self.run_id,
-                    time=self.began,
-                    deck_path=self.program.name,
-                    input=None if context is msgspec.UNSET else context,
-                    initial_user_message=message,
-                    permissions=self.program.told_permissions,
-                )
-            )
 
-    def tell_end(self, last: TurnEnded | None) -> None:
-        tracer, spent = self.tree.tracer, self.tree.account.spent
-        if not tracer.is_on:
-            return
-        now = tracer.stamp()
-        tracer.emit(
-            events.RunEnd(
-                run_id=self.run_id,
-                time=now,
-                deck_path=self.program.name,
-                status=last.status if last else "cancelled",
-                error=error_of(last) if last else None,
-                duration=now - self.began,
-                passes=spent.passes,
-                calls=spent.calls,
-                decks=spent.decks,
-                usage=spent.as_usage(),
-                cost=spent.known_cost,
-                models=tuple(spent.models),
-            )
-        )
+def _worked(result: RunResult) -> RunResult:
+    if result.failure is not None:
+        raise RunFailed(result.failure.code, result.failure.message, result)
+    return result
 
 
 @asynccontextmanager
@@ -327,7 +380,7 @@ async def open_runtime(
     """
     tracer = Tracer(*sinks)
     async with open_confinement(platform) as confinement:
-        yield Runtime(
+        runtime = Runtime(
             provider,
             reader=reader,
             store=store or MemoryStore(),
@@ -335,3 +388,7 @@ async def open_runtime(
             options=options or RunOptions(),
             confinement=confinement,
         )
+        try:
+            yield runtime
+        finally:
+            runtime.close()

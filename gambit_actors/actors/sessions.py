@@ -14,7 +14,7 @@ import trio
 
 from gambit_actors.actors.actor import DeckActor
 from gambit_actors.actors.mailboxes import Turn
-from gambit_actors.actors.trees import RunTree
+from gambit_actors.actors.trees import PastRun, RunTree
 from gambit_actors.errors import RequestError
 from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.openresponses.events import OutputTextDelta
@@ -29,6 +29,9 @@ from gambit_actors.trace.live import LiveFeed, Subscription
 
 MAX_EVENTS = 1000
 """How many events of a stream may wait for a reader before the oldest are missed."""
+
+
+_OVER = "the session is over: its block was left"
 
 
 class RunResult(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -83,7 +86,8 @@ class Session:
     ) -> None:
         self.is_busy = False
         self.is_over = False
-        self.last: TurnEnded | None = None
+        self.last: TurnEnded | None = actor.state.ended
+        self._over = trio.Event()
         self._actor = actor
         self._program = program
         self._tree = tree
@@ -94,6 +98,29 @@ class Session:
     def run_id(self) -> str:
         """The run that all turns of the session are of."""
         return self._actor.run_id
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether its last turn was interrupted, and has to be gone on with first."""
+        state = self._actor.state
+        return not self.is_busy and state.turns > 0 and state.ended is None
+
+    def end(self) -> None:
+        """Take nothing more: whoever held the conversation has left it."""
+        self.is_over = True
+        self._over.set()
+
+    async def go_on(self) -> RunResult:
+        """Bring a turn to its end that was interrupted in another process.
+
+        Raises:
+            RequestError: there is none.
+        """
+        if not self.is_unfinished:
+            msg = "the last turn was not interrupted: say something with send"
+            raise RequestError(msg)
+        self._take_turn()
+        return await self._ask(Turn(is_continued=True))
 
     async def send(
         self, message: str | None = None, *, context: JSONValue = msgspec.UNSET
@@ -111,7 +138,8 @@ class Session:
             RequestError: the context does not fit, somebody has to speak first, the
                 last answer is still being waited for, or the session is over.
         """
-        return await self._ask(message, self._begin(message, context))
+        context = self._begin(message, context)
+        return await self._ask(Turn(context=context, message=message))
 
     @asynccontextmanager
     async def stream(
@@ -135,6 +163,9 @@ class Session:
         Raises:
             RequestError: as `send` does, on entering.
         """
+        if max_events < 1:
+            msg = f"max_events has to be 1 or more, and is {max_events}"
+            raise RequestError(msg)
         context = self._begin(message, context)
         feed, tracer = LiveFeed(), self._tree.tracer
         problem: Exception | None = None
@@ -145,7 +176,8 @@ class Session:
                 async with trio.open_nursery() as nursery:
 
                     async def work() -> None:
-                        stream.ended = await self._ask(message, context)
+                        turn = Turn(context=context, message=message)
+                        stream.ended = await self._ask(turn)
                         feed.close()
 
                     nursery.start_soon(work)
@@ -159,8 +191,7 @@ class Session:
         if problem is not None:
             raise problem
 
-    async def _ask(self, message: str | None, context: JSONValue) -> RunResult:
-        turn = Turn(context=context, message=message)
+    async def _ask(self, turn: Turn) -> RunResult:
         try:
             self._mailbox.send_nowait(turn)
             self.last = await self._wait(turn)
@@ -183,22 +214,28 @@ class Session:
                 self.last = await self._answers.receive()
             raise
         except trio.EndOfChannel:
-            # It broke. Whoever holds the session is told why, in a moment.
-            await trio.sleep_forever()  # noqa: ASYNC120  # that is the point
-            raise
+            # It is over, or it broke: whoever holds the session is told why, and
+            # whoever asks from elsewhere is told that.
+            await self._over.wait()  # noqa: ASYNC120  # that is the point
+            raise RequestError(_OVER) from None
 
     def _begin(self, message: str | None, context: JSONValue) -> JSONValue:
         """Take a turn if there is one to have; gives the context as it is to be."""
+        if self.is_unfinished:
+            msg = "the last turn was interrupted: bring it to its end with go_on first"
+            raise RequestError(msg)
+        is_first = not self._actor.state.turns
+        context = checked_context(self._program, message, context, is_first=is_first)
+        self._take_turn()
+        return context
+
+    def _take_turn(self) -> None:
         if self.is_busy:
             msg = "the session is still busy with the last message"
             raise RequestError(msg)
         if self.is_over:
-            msg = "the session is over: its block was left"
-            raise RequestError(msg)
-        is_first = not self._actor.state.turns
-        context = checked_context(self._program, message, context, is_first=is_first)
+            raise RequestError(_OVER)
         self.is_busy = True
-        return context
 
 
 def result_of(actor: DeckActor, tree: RunTree, ended: TurnEnded) -> RunResult:
@@ -218,6 +255,24 @@ def result_of(actor: DeckActor, tree: RunTree, ended: TurnEnded) -> RunResult:
     )
 
 
+def recorded_result(past: PastRun) -> RunResult:
+    """What a run came to that is in the log with its end."""
+    ended = past.state.ended
+    assert ended is not None  # noqa: S101  # whoever asks has looked
+    return RunResult(
+        run_id=past.run.run_id,
+        status=ended.status,
+        value=ended.result,
+        text=ended.text,
+        items=tuple(past.state.items),
+        usage=past.spent.as_usage(),
+        cost=past.spent.known_cost,
+        failure=ended.failure,
+        is_end=ended.is_end,
+        envelope=ended.envelope,
+    )
+
+
 def checked_context(
     program: Program, message: str | None, context: JSONValue, *, is_first: bool = True
 ) -> JSONValue:
@@ -228,6 +283,7 @@ def checked_context(
             user to speak.
     """
     deck = program.deck
+    _check_text(message)
     if context is not msgspec.UNSET and not is_first:
         msg = "context can only be given with the first message"
         raise RequestError(msg)
@@ -235,9 +291,35 @@ def checked_context(
         msg = f"{program.name} waits for the user to speak: give it a message"
         raise RequestError(msg)
     schema = deck.context_schema
-    if schema is None or not is_first:
-        return context
-    return _fitting(schema, context, program.name)
+    if schema is not None and is_first:
+        context = _fitting(schema, context, program.name)
+    if context is not msgspec.UNSET:
+        _check_json(context)
+    return context
+
+
+def _check_text(message: object) -> None:
+    if message is None:
+        return
+    if not isinstance(message, str):
+        msg = f"the message is a {type(message).__name__}, and has to be a text"
+        raise RequestError(msg)
+    try:
+        message.encode()
+    except UnicodeEncodeError as problem:
+        msg = f"the message is not text that can be sent: {problem}"
+        raise RequestError(msg) from problem
+
+
+def _check_json(context: JSONValue) -> None:
+    try:
+        _encode(context)
+    except (TypeError, ValueError, RecursionError) as problem:
+        msg = f"the context has no JSON form: {problem}"
+        raise RequestError(msg) from problem
+
+
+_encode = msgspec.json.Encoder().encode
 
 
 class TurnStream:

@@ -96,6 +96,19 @@ class Spent(msgspec.Struct, kw_only=True, gc=False):
             self.cached_tokens += usage.input_tokens_details.cached_tokens
             self.reasoning_tokens += usage.output_tokens_details.reasoning_tokens
 
+    def add(self, other: "Spent") -> None:
+        """Count what a part below has used."""
+        self.input_tokens += other.input_tokens
+        self.output_tokens += other.output_tokens
+        self.cached_tokens += other.cached_tokens
+        self.reasoning_tokens += other.reasoning_tokens
+        self.cost += other.cost
+        self.has_unknown_cost |= other.has_unknown_cost
+        self.passes += other.passes
+        self.calls += other.calls
+        self.decks += other.decks
+        self.models |= other.models
+
     def as_usage(self) -> Usage:
         """The tokens in the form of a response."""
         return Usage(

@@ -8,7 +8,8 @@ import trio
 from trio.testing import MockClock
 
 from gambit_actors.actors.hook import ExternalCall
-from gambit_actors.actors.runtime import RunOptions, open_runtime
+from gambit_actors.actors.options import RunOptions
+from gambit_actors.actors.runtime import open_runtime
 from gambit_actors.actors.trees import Limits
 from gambit_actors.deck.reader import DescribedModule
 from gambit_actors.errors import InvalidDeck, RequestError, RunFailed
@@ -398,7 +399,7 @@ async def test_code_is_run_as_an_action(tmp_path: Path) -> None:
     }
     script = [calls("look", n=1), calls("look", n=-1), Reply(text="Done.")]
     async with stage(files, script) as on:
-        on.runtime._reader.modules[str(module)] = DescribedModule()  # type: ignore[attr-defined]  # noqa: SLF001
+        on.runtime._decks._reader.modules[str(module)] = DescribedModule()  # type: ignore[attr-defined]  # noqa: SLF001
         result = await on.runtime.run("PROMPT.md", message="Hi.")
         logs = [e for e in on.sink.events if e.type == "log"]
     good, bad = map(json.loads, outputs_of(result.items)["look"])

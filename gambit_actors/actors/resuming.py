@@ -1,0 +1,197 @@
+"""What another process had begun: read from its logs, before anything goes on.
+
+A run has a log, and so has each deck below it. All of those that are still of interest
+are read first. Then it is known what had been spent, and which calls are in doubt; who
+has to be asked about one is asked before anything is done.
+"""
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from gambit_actors.actors.program_cache import ProgramCache
+from gambit_actors.actors.trees import PastRun
+from gambit_actors.deck.model import Action, Deck, Link
+from gambit_actors.errors import InDoubt, NoSuchRun, RequestError
+from gambit_actors.openresponses.items import FunctionCall
+from gambit_actors.run.budgets import Price, Spent
+from gambit_actors.run.doubts import Answer, Doubt, Happened, doubts_of
+from gambit_actors.run.entries import (
+    CallStarted,
+    ChildStarted,
+    Entry,
+    ModelAnswered,
+    RunStarted,
+    TurnStarted,
+)
+from gambit_actors.run.ports import LogStore
+from gambit_actors.run.programs import Program
+from gambit_actors.run.states import RunState, state_from_entries
+
+
+class Past(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """A run with all that is below it, as the logs have it.
+
+    Attributes:
+        below: the runs below, by their ids.
+        doubts: the calls that are in doubt, in any of them.
+    """
+
+    root: PastRun
+    below: dict[str, PastRun]
+    doubts: tuple[Doubt, ...]
+
+
+class PastReader:
+    """Reads what is left of runs.
+
+    Args:
+        store: where the logs are.
+        programs: what decks come to.
+        load: loads a deck that code had asked for.
+        prices: what models cost.
+    """
+
+    def __init__(
+        self,
+        store: LogStore,
+        *,
+        programs: ProgramCache,
+        load: Callable[[str], Awaitable[Deck]],
+        prices: Mapping[str, Price],
+    ) -> None:
+        self._store = store
+        self._programs = programs
+        self._load = load
+        self._prices = prices
+        self._below: dict[str, PastRun] = {}
+        self._doubts: list[Doubt] = []
+
+    async def read(self, program: Program, entries: Sequence[Entry]) -> Past:
+        """Read what is below a run.
+
+        Args:
+            program: the deck of the run.
+            entries: the run's log.
+
+        Raises:
+            StoreError: a log cannot be read.
+        """
+        root = await self._read_run(program, entries)
+        return Past(root=root, below=self._below, doubts=tuple(self._doubts))
+
+    async def _read_run(self, program: Program, entries: Sequence[Entry]) -> PastRun:
+        state = state_from_entries(list(entries))
+        run = run_of(entries)
+        is_open = state.turns > 0 and state.ended is None
+        if is_open:
+            self._doubts += doubts_of(program, state, run_id=run.run_id)
+        spent, in_turn = Spent(decks=1), Spent(decks=1)
+        for entry in entries:
+            if isinstance(entry, TurnStarted):
+                in_turn = Spent(decks=1)
+            for part in (spent, in_turn):
+                self._count(part, entry)
+            child = await self._read_below(program, state, entry)
+            if child is not None:
+                spent.add(child.spent)
+                in_turn.add(child.spent)
+        return PastRun(  # noqa: ASYNC910
+            run=run, state=state, spent=spent, spent_in_turn=in_turn
+        )
+
+    def _count(self, spent: Spent, entry: Entry) -> None:
+        if isinstance(entry, ModelAnswered):
+            price = self._prices.get(entry.model)
+            spent.add_answer(entry.model, entry.usage, price)
+        elif isinstance(entry, CallStarted):
+            spent.calls += 1
+
+    async def _read_below(
+        self, program: Program, state: RunState, entry: Entry
+    ) -> PastRun | None:
+        """Read the log that an entry speaks of; None if there is none, or again."""
+        if not isinstance(entry, CallStarted | ChildStarted):
+            return None  # noqa: ASYNC910  # logs are read elsewhere
+        run_id = entry.run_id
+        if run_id is None or run_id in self._below:
+            return None  # noqa: ASYNC910
+        try:
+            read = await self._store.read_log(run_id)
+        except NoSuchRun:
+            return None  # noqa: ASYNC910  # It was about to begin.
+        below = await self._program_below(program, state, entry)
+        found = await self._read_run(below or program, read.entries)
+        self._below[run_id] = found
+        return found
+
+    async def _program_below(
+        self, program: Program, state: RunState, entry: CallStarted | ChildStarted
+    ) -> Program | None:
+        if isinstance(entry, ChildStarted):
+            call = state.pending.get(entry.call_id or "")
+            if call is None:
+                return None  # noqa: ASYNC910  # what it comes to is of no interest
+            deck = await self._load(entry.path)
+            action = _action_of(program, call)
+            reference = action.permissions if action else None
+            return self._programs.below(program, deck, reference)
+        offer = program.offers.get(entry.name)
+        if isinstance(offer, Action) and isinstance(offer.target, Link):
+            return self._programs.below(  # noqa: ASYNC910  # there is nothing to load
+                program, offer.target.deck, offer.permissions
+            )
+        return None  # noqa: ASYNC910  # the deck has changed, and it is a tool now
+
+
+def run_of(entries: Sequence[Entry]) -> RunStarted:
+    """How a log begins.
+
+    Raises:
+        RequestError: it does not begin like a run.
+    """
+    first = entries[0] if entries else None
+    if not isinstance(first, RunStarted):
+        msg = "the log does not begin with the start of a run"
+        raise RequestError(msg)
+    return first
+
+
+def answers_to(
+    doubts: Sequence[Doubt], given: Mapping[str, Answer]
+) -> dict[str, Answer]:
+    """What is to be done about calls in doubt, by their keys.
+
+    Args:
+        doubts: the calls.
+        given: by key, or by the model's id of the call where that is enough.
+
+    Raises:
+        InDoubt: somebody has to be asked about one, and was not.
+        RequestError: an answer is to no call in doubt, to several, or is none.
+    """
+    found: dict[str, Answer] = {}
+    for name, answer in given.items():
+        if not isinstance(answer, Happened) and answer not in ("retry", "fail"):
+            msg = f"{answer!r} is no answer: say retry, fail, or what it gave"
+            raise RequestError(msg)
+        keys = {doubt.key for doubt in doubts if name in (doubt.key, doubt.call_id)}
+        if len(keys) != 1:
+            problem = "no call is in doubt by that name" if not keys else "several are"
+            known = ", ".join(_names(doubts)) or "there is none"
+            msg = f"an answer is given for {name}, and {problem}; in doubt: {known}"
+            raise RequestError(msg)
+        found[keys.pop()] = answer
+    unanswered = [d for d in doubts if d.choice == "ask" and d.key not in found]
+    if unanswered:
+        raise InDoubt(unanswered)
+    return found
+
+
+def _names(doubts: Sequence[Doubt]) -> Iterator[str]:
+    return (f"{doubt.name} ({doubt.key})" for doubt in doubts)
+
+
+def _action_of(program: Program, call: FunctionCall) -> Action | None:
+    offer = program.offers.get(call.name)
+    return offer if isinstance(offer, Action) else None
