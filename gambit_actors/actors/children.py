@@ -24,6 +24,7 @@ from gambit_actors.errors import ActionFailed, DeckError, RequestError
 from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.run.budgets import Account
 from gambit_actors.run.calls import ActionCall, problem_words
+from gambit_actors.run.doubts import idempotency_key
 from gambit_actors.run.entries import (
     ChildStarted,
     Entry,
@@ -245,6 +246,8 @@ async def _run_confined(asker: Asker, plan: ActionCall, host: "ActorHost") -> JS
         action_call_id=plan.call.call_id,
         depth=asker.run.depth + 1,
         meta=asker.tree.meta.all(),
+        attempt=host.attempt,
+        idempotency_key=host.idempotency_key,
     )
     return await asker.tree.confinement.run(host.file, permissions, call, host)
 
@@ -293,6 +296,8 @@ class ActorHost:
     ) -> None:
         self.asker = asker
         self.plan = plan
+        self.attempt = asker.state.started[plan.call.call_id].attempt
+        self.idempotency_key = idempotency_key(asker.run.run_id, plan.call.call_id)
         self.file = asker.tree.real_path(module.path)
         self._module = module
         self._say = say
@@ -391,4 +396,6 @@ def _context(host: ActorHost, *, label: str | None) -> ComputeContext:
         action_call_id=host.plan.call.call_id,
         depth=host.asker.run.depth + 1,
         label=label,
+        attempt=host.attempt,
+        idempotency_key=host.idempotency_key,
     )

@@ -58,9 +58,12 @@ class ComputeContext:
         run_id: the run it is part of.
         action_call_id: the call that it answers.
         depth: how deep in the tree it is.
+        attempt: more than 1 if an earlier one was cut off by the end of the process,
+            and may have done its work or not.
+        idempotency_key: the same in every attempt, and no other call's.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # each is something that code can ask for
         self,
         host: ComputeHost,
         *,
@@ -69,12 +72,16 @@ class ComputeContext:
         action_call_id: str,
         depth: int,
         label: str | None = None,
+        attempt: int = 1,
+        idempotency_key: str = "",
     ) -> None:
         self.input = input
         self.label = label
         self.run_id = run_id
         self.action_call_id = action_call_id
         self.depth = depth
+        self.attempt = attempt
+        self.idempotency_key = idempotency_key
         self._host = host
 
     def log(
