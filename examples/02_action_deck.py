@@ -17,7 +17,6 @@ name = "decide"
 description = "Decide about a refund."
 path = "./decide/PROMPT.md"
 +++
-
 You pass on what `decide` says, and never decide yourself.
 """
 DECIDE = """+++
@@ -27,32 +26,33 @@ responseSchema = "./any.json"
 [modelParams]
 model = "scripted/clerk"
 +++
-
 What is damaged is refunded.
 """
-ANY_OBJECT = '{"type": "object"}'
+ASK = Call(name="decide", arguments={"problem": "damaged"})
+ANSWER = Call(name="gambit_respond", arguments={"payload": {"refund": True}})
+# A child runs with no reply used yet, the first included: so that says whose it is.
 SCRIPT = [
-    Reply(calls=(Call(name="decide", arguments={"problem": "damaged"}),)),
-    Reply(
-        deck="*/decide/PROMPT.md",
-        calls=(Call(name="gambit_respond", arguments={"payload": {"refund": True}}),),
-    ),
+    Reply(deck="*/desk/PROMPT.md", calls=(ASK,)),
+    Reply(deck="*/decide/PROMPT.md", calls=(ANSWER,)),
     Reply(after="decide", text="You get your money back."),
 ]
 
 
+def write_decks(desk: Path) -> None:
+    """Write the two decks, the second into a folder of the first."""
+    (desk / "decide").mkdir(parents=True)
+    (desk / "PROMPT.md").write_text(DESK)
+    (desk / "decide" / "PROMPT.md").write_text(DECIDE)
+    (desk / "decide" / "any.json").write_text('{"type": "object"}')
+
+
 def main() -> None:
-    """Write the two decks, then run the first."""
+    """Run the first deck, which asks the second."""
     with tempfile.TemporaryDirectory() as folder:
-        desk = Path(folder, "desk")
-        (desk / "decide").mkdir(parents=True)
-        (desk / "PROMPT.md").write_text(DESK)
-        (desk / "decide" / "PROMPT.md").write_text(DECIDE)
-        (desk / "decide" / "any.json").write_text(ANY_OBJECT)
+        write_decks(Path(folder, "desk"))
         model = ScriptedProvider(SCRIPT)
-        result = run_sync(str(desk), message="My lamp is broken.", provider=model)
-    print(result.text)
-    print([item.type for item in result.items])
+        result = run_sync(f"{folder}/desk", message="My lamp broke.", provider=model)
+    print(result.text, [item.type for item in result.items], sep="\n")
 
 
 if __name__ == "__main__":

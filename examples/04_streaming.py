@@ -41,7 +41,7 @@ async def main() -> None:
         # Leaving the block cancels the turn, and waits until it has stopped.
         async with session.stream("And now?") as stream:
             async for piece in stream.text():
-                print(f"{piece}... enough.")
+                print(f"{piece.strip()}... enough.")
                 break
         (actor,) = runtime.snapshot()
         print(f"[{actor.deck} is {actor.doing}]")

@@ -22,7 +22,8 @@
     │   ├── LogBroken         the disk does not take or give what belongs in a log
     │   ├── LogInUse          somebody else is writing the log
     │   ├── LogLost           the file of a log was taken away or changed meanwhile
-    │   └── NoSuchRun         there is no log of a run
+    │   ├── NoSuchRun         there is no log of a run
+    │   └── NotWritable       something has no form in which a log could keep it
     ├── WireError             a JSON document has the wrong form; what BadRequest
     │                         and BadResponse have in common
     └── GambitBug             our own code, or a plugin's, was used wrongly
@@ -51,6 +52,7 @@ __all__ = [
     "LogInUse",
     "LogLost",
     "NoSuchRun",
+    "NotWritable",
     "ProviderError",
     "RequestError",
     "RunFailed",
@@ -268,6 +270,18 @@ class NoSuchRun(StoreError):
         super().__init__(f"there is no log of run {run_id} in {folder}")
         self.run_id = run_id
         self.folder = folder
+
+
+class NotWritable(StoreError):
+    """Something has no form in which a log could keep it; the log is as it was.
+
+    Attributes:
+        run_id: the run whose log it is.
+    """
+
+    def __init__(self, run_id: str, reason: str) -> None:
+        super().__init__(f"the log of run {run_id} cannot keep this: {reason}")
+        self.run_id = run_id
 
 
 class GambitBug(GambitError):

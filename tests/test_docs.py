@@ -1,18 +1,25 @@
 """Every Python block of the docs runs, and every example does what it says."""
 
+import codeop
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from gambit_actors import DiskReader, RunOptions, RunResult
+from gambit_actors.actors.hook import ExternalCall
+from gambit_actors.actors.trees import Limits
+
 ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
 STREAMS = ROOT / "tests" / "fixtures" / "streams"
 PAGES = [
     page
     for folder in ("tutorial", "how-to", "reference")
-    for page in sorted((ROOT / "docs" / folder).glob("*.md"))
+    for page in sorted((DOCS / folder).glob("*.md"))
     if "```python" in page.read_text()
 ]
 
@@ -36,28 +43,60 @@ def test_page_runs_top_to_bottom(
     exec(compile(code, str(page), "exec"), {})  # noqa: S102  (our own pages)
 
 
-def test_readme_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    """The README's example prints the text of a stream, given its chunks."""
-    stream = (STREAMS / "text.sse").read_bytes()
-    chunks = [stream[i : i + 100] for i in range(0, len(stream), 100)]
-    _, code = python_blocks(ROOT / "README.md")
+@pytest.mark.slow
+def test_pages_can_be_followed_one_after_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What one page leaves behind in a folder is not in the way of the next."""
+    monkeypatch.chdir(tmp_path)
+    for page in PAGES:
+        code = "\n".join(python_blocks(page))
+        exec(compile(code, str(page), "exec"), {})  # noqa: S102  (our own pages)
 
-    exec(compile(code, "README.md", "exec"), {"chunks": chunks})  # noqa: S102
 
-    assert len(capsys.readouterr().out) > 1
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda p: p.name)
+def test_blocks_can_be_pasted_into_a_terminal(page: Path) -> None:
+    """Python's prompt takes each block line by line, where a blank one ends a body."""
+    for block in python_blocks(page):
+        waiting: list[str] = []
+        for line in [*block.splitlines(), ""]:
+            waiting.append(line)
+            if codeop.compile_command("\n".join(waiting), str(page)):
+                waiting.clear()
+        assert not any(waiting)
 
 
 @pytest.mark.slow
-def test_readme_loads_a_deck(
+@pytest.mark.parametrize("block", python_blocks(DOCS / "reference" / "compute.md"))
+def test_modules_of_the_docs_are_described(tmp_path: Path, block: str) -> None:
+    """What the page about compute decks shows is read as a deck's module is."""
+    (tmp_path / "action.py").write_text(block)
+    described = DiskReader(tmp_path).describe_module("action.py")
+    assert described.files == ()
+
+
+@pytest.mark.parametrize("kind", [RunOptions, Limits, RunResult, ExternalCall])
+def test_the_page_of_the_runtime_has_every_field(kind: type[msgspec.Struct]) -> None:
+    """Who reads the page where it lies, without building the docs, misses none."""
+    page = (DOCS / "reference" / "runtime.md").read_text()
+    section = re.split(r"\n##+ ", page.partition(f"\n## {kind.__name__}\n")[2])[0]
+    told = re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
+    assert sorted(told) == sorted(field.name for field in msgspec.structs.fields(kind))
+
+
+@pytest.mark.slow
+def test_readme_runs_in_a_checkout(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The README's other example loads a deck that comes with the project."""
+    """The README's Python prints what its comments say, in the project's folder."""
     monkeypatch.chdir(ROOT)
-    code, _ = python_blocks(ROOT / "README.md")
+    for code in python_blocks(ROOT / "README.md"):
+        exec(compile(code, "README.md", "exec"), {})  # noqa: S102
 
-    exec(compile(code, "README.md", "exec"), {})  # noqa: S102
-
-    assert capsys.readouterr().out.startswith("Support desk ['order_lookup'")
+    answer, decks, text = capsys.readouterr().out.splitlines()[:3]
+    assert answer == "An actor is somebody with a mailbox."
+    assert decks.startswith("Support desk ['order_lookup'")
+    assert len(text) > 1
 
 
 @pytest.mark.parametrize("page", [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])

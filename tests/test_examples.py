@@ -1,17 +1,32 @@
 """The numbered examples run as programs, without a key, and say what they claim."""
 
+import re
+import runpy
+import shlex
 import subprocess
 import sys
+from itertools import groupby
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import gambit_actors
-from gambit_actors import RunOptions, ScriptedProvider, run_sync
+from gambit_actors import (
+    DiskReader,
+    RunOptions,
+    ScriptedProvider,
+    open_runtime,
+    run_sync,
+)
 from gambit_actors.actors.trees import Limits
+from gambit_actors.cli.main import main
 from gambit_actors.errors import RequestError, RunFailed
 from gambit_actors.providers.scripts import Reply
+from gambit_actors.trace.events import RunEnd
+from gambit_actors.trace.sinks import MemorySink
 
+DECKS = Path(__file__).parent.parent / "decks"
 EXAMPLES = Path(__file__).parent.parent / "examples"
 SAID = {
     "01_hello.py": ["An actor is somebody with a mailbox.", "(completed, "],
@@ -24,7 +39,7 @@ SAID = {
         "Hello. What would you like to understand?\n[completed]",
         "logged: message from user\nlogged: message from model\n",
         "A channel is a pipe between two tasks.\n",
-        "... enough.\n[hello/PROMPT.md is waiting]",
+        "\nThis... enough.\n[hello/PROMPT.md is waiting]",
     ],
 }
 
@@ -51,6 +66,47 @@ def test_an_example_runs(name: str, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     for words in SAID[name]:
         assert words in done.stdout
+
+
+async def test_the_decks_of_an_example_ask_their_models_no_more_than_they_should(
+    tmp_path: Path,
+) -> None:
+    """A child is given its own reply at once, and none that is meant for the parent."""
+    example = runpy.run_path(str(EXAMPLES / "02_action_deck.py"))
+    example["write_decks"](tmp_path / "desk")
+    memory = MemorySink()
+    async with open_runtime(
+        ScriptedProvider(example["SCRIPT"]), reader=DiskReader(), sinks=[memory]
+    ) as runtime:
+        await runtime.run(str(tmp_path / "desk"), message="My lamp is broken.")
+    assert [end.passes for end in memory.of(RunEnd)] == [3]
+
+
+def shown_runs() -> list[list[str]]:
+    """The arguments of each ``gambit run`` that the page about decks shows."""
+    page = (DECKS / "README.md").read_text()
+    (block,) = re.findall(r"^```sh\n(\.venv.*?)^```", page, re.DOTALL | re.MULTILINE)
+    words = shlex.split(block.replace("\\\n", " ").replace("\n", " ; "))
+    runs = [list(group) for is_end, group in groupby(words, ";".__eq__) if not is_end]
+    return [run[1:] for run in runs]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("number", "answer", "cost"),
+    [(0, "Who would you write to?\n", "1 pass"), (1, "39 euros back", "6 passes")],
+)
+def test_a_deck_plays_the_demo_that_comes_with_it(
+    number: int, answer: str, cost: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the page about decks shows can be typed in, and uses up the script."""
+    monkeypatch.chdir(DECKS.parent)
+    runs = shown_runs()
+    # Here on any system; that it can be confined is shown elsewhere.
+    result = CliRunner().invoke(main, [*runs[number], "--unconfined", "order_lookup"])
+    assert (result.exit_code, len(runs)) == (0, 2), result.stderr
+    assert answer in result.stdout
+    assert f" · {cost} · " in result.stderr.splitlines()[-1]
 
 
 def test_public_names_are_there_and_cost_nothing_until_asked_for() -> None:

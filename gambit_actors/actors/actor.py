@@ -18,7 +18,11 @@ from collections.abc import Sequence
 import msgspec
 import trio
 
-from gambit_actors.actors.carrying_out import CallRunner, begun_calls
+from gambit_actors.actors.carrying_out import (
+    CallRunner,
+    beginnings,
+    planned_calls,
+)
 from gambit_actors.actors.children import Asker
 from gambit_actors.actors.failing import is_of_model, store_error_in
 from gambit_actors.actors.handlers import IdleWatch, after_model_error
@@ -34,14 +38,13 @@ from gambit_actors.openresponses.items import (
 from gambit_actors.openresponses.requests import CreateResponse
 from gambit_actors.openresponses.responses import Response
 from gambit_actors.run.budgets import Account, Spent
-from gambit_actors.run.calls import with_unique_calls
+from gambit_actors.run.calls import PlannedCall, with_unique_calls
 from gambit_actors.run.endings import outputs_when_cut, run_ended, turn_failed
 from gambit_actors.run.entries import (
     ChildStarted,
     Entry,
     Failure,
     ItemAdded,
-    RunResumed,
     RunStarted,
     RunStatus,
     TurnEnded,
@@ -72,7 +75,7 @@ class DeckActor:
         state: the run so far.
         span: the actor's id in the trace.
         spent_before: what a turn that is gone on with had used.
-        opened: whether the log is open, and what is in it is known.
+        opened: set when what another process had written is known; None for a new run.
     """
 
     __slots__ = (
@@ -110,7 +113,7 @@ class DeckActor:
     ) -> None:
         self.state = RunState()
         self.spent_before: Spent | None = None
-        self.opened = trio.Event()
+        self.opened = None if reopened is None else trio.Event()
         self.span = new_id("action")
         self._tree = tree
         self._program = program
@@ -122,8 +125,8 @@ class DeckActor:
         self._idle: IdleWatch | None = None
         self._has_finished = True
         self._is_broken = False
-        # The calls of this pass that were noted as begun along with the answer.
-        self._begun: frozenset[str] = frozenset()
+        # The calls of this pass, which were noted as begun along with the answer.
+        self._begun: dict[str, PlannedCall] = {}
         self._teller = Teller(tree.tracer, run, program, self.span)
         self._live = Live(
             run_id=run.run_id,
@@ -157,7 +160,8 @@ class DeckActor:
         with inbox, outbox:
             try:
                 await self._open_log()
-                self.opened.set()
+                if self.opened is not None:
+                    self.opened.set()
                 if not run.depth:
                     tree.meta.bind(self.state.meta, self._append)
                 while (turn := await next_turn(inbox)) is not None:
@@ -184,7 +188,6 @@ class DeckActor:
         self._log = self._reopened.log
         for entry in self._reopened.entries:
             feed(entry)
-        feed(RunResumed())
         await trio.lowlevel.checkpoint_if_cancelled()
 
     async def _say_goodbye(self, status: RunStatus) -> None:
@@ -279,7 +282,7 @@ class DeckActor:
         self._live.doing = ", ".join([call.name for call in calls])
         if self._idle is not None:
             self._idle.pause()
-        begun, self._begun = self._begun, frozenset()
+        begun, self._begun = self._begun, {}
         await CallRunner(self._asker()).carry_out(calls, begun=begun)
         if self._idle is not None:
             self._idle.go_on()
@@ -345,15 +348,15 @@ class DeckActor:
         # What is about to have effects is written down along with what asked for it:
         # one write for each pass.
         is_whole = response.status == "completed"
-        begun = begun_calls(self._program, items) if is_whole else []
+        plans = planned_calls(self._program, items) if is_whole else {}
         logged: Response | None = None
         try:
-            await self._append([answered, *added, *begun])
+            await self._append([answered, *added, *beginnings(plans)])
             logged = response
         finally:
             self._models.tell(logged)
         self._models.forget_unfinished()
-        self._begun = frozenset([entry.call_id for entry in begun])
+        self._begun = plans
 
     async def _append(self, entries: Sequence[Entry]) -> None:
         """Write entries down, then count them, then show them."""

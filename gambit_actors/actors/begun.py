@@ -65,7 +65,7 @@ class BegunRun(msgspec.Struct, frozen=True, eq=False):
                 self.tree.hook.start(nursery)
                 nursery.start_soon(self.actor.run, inbox, outbox)
                 try:
-                    if self.is_resumed:
+                    if self.actor.opened is not None:
                         await self.actor.opened.wait()
                     yield session
                 except Exception as raised:  # noqa: BLE001  # raised again below

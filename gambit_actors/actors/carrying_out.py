@@ -5,8 +5,8 @@ under way. The outputs join the conversation together, in the order of the calls
 a call fails, the model reads why; only what is wrong with us ends the run.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Literal, TypeAlias
 
 import msgspec
 import trio
@@ -78,15 +78,17 @@ class CallRunner:
         self._given: dict[str, Envelope] = {}
 
     async def carry_out(
-        self, calls: Sequence[FunctionCall], *, begun: Collection[str]
+        self, calls: Sequence[FunctionCall], *, begun: Mapping[str, PlannedCall]
     ) -> None:
         """Carry out calls, and add their outputs to the conversation.
 
         Args:
             calls: those without an output.
-            begun: of those, the ones that were noted as begun just now.
+            begun: those that were looked at just now, and noted as begun where they
+                are to be.
         """
-        plans = [plan_call(self._asker.program, call) for call in calls]
+        program = self._asker.program
+        plans = [begun.get(call.call_id) or plan_call(program, call) for call in calls]
         ended = dict(self._asker.state.finished)
         append = self._asker.append
 
@@ -98,7 +100,8 @@ class CallRunner:
             ended[entry.call_id] = entry
             await append(self._outputs(plans, ended))
 
-        await self._settle(plans, begun, ended)
+        if len(begun) < len(plans):
+            await self._settle(plans, begun, ended)
         acting = [
             plan
             for plan in plans
@@ -115,7 +118,7 @@ class CallRunner:
     async def _settle(
         self,
         plans: Sequence[PlannedCall],
-        begun: Collection[str],
+        begun: Mapping[str, PlannedCall],
         ended: dict[str, CallEnded],
     ) -> None:
         """Note which calls begin now, and do what is to be done about those in doubt.
@@ -324,23 +327,36 @@ def _broke(envelope: Envelope) -> bool:
     return envelope.status is not None and envelope.status >= _MODELS_FAULT
 
 
-def begun_calls(program: Program, items: Sequence[Item]) -> list[CallStarted]:
-    """What is noted before the calls in an answer begin."""
-    calls = [item for item in items if isinstance(item, FunctionCall)]
-    plans = [plan_call(program, call) for call in calls]
-    return [started_entry(plan) for plan in plans if isinstance(plan, ACTING)]
+def planned_calls(program: Program, items: Sequence[Item]) -> dict[str, PlannedCall]:
+    """What the calls in an answer come to, by their ids."""
+    return {
+        item.call_id: plan_call(program, item)
+        for item in items
+        if isinstance(item, FunctionCall)
+    }
+
+
+def beginnings(plans: Mapping[str, PlannedCall]) -> list[CallStarted]:
+    """What is noted before calls begin for the first time."""
+    return [started_entry(p) for p in plans.values() if isinstance(p, ACTING)]
 
 
 def started_entry(plan: Acting) -> CallStarted:
     """What is noted before a call begins for the first time."""
-    kinds = {ActionCall: "action", ToolCall: "tool", BuiltinCall: "builtin"}
     is_deck = isinstance(plan, ActionCall) and isinstance(plan.action.target, Link)
     return CallStarted(
         call_id=plan.call.call_id,
         name=plan.call.name,
-        kind=kinds[type(plan)],  # type: ignore[arg-type]  # one of the three words
+        kind=_ENTRY_KINDS[type(plan)],
         run_id=new_id("run") if is_deck else None,
     )
+
+
+_ENTRY_KINDS: dict[type[Acting], Literal["action", "tool", "builtin"]] = {
+    ActionCall: "action",
+    ToolCall: "tool",
+    BuiltinCall: "builtin",
+}
 
 
 def _kind(plan: Acting) -> ToolKind:

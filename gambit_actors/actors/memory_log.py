@@ -73,9 +73,8 @@ class MemoryStore:
             NoSuchRun: it was not.
         """
         log = await self.read_log(run_id)
-        entries = tuple(log.entries)
         await log.append([RunResumed()])
-        return ReopenedMemoryLog(log=log, entries=entries)
+        return ReopenedMemoryLog(log=log, entries=tuple(log.entries))
 
 
 class ReopenedMemoryLog(msgspec.Struct, frozen=True, kw_only=True, eq=False):

@@ -22,6 +22,7 @@ from gambit_actors.actors.begun import BegunRun
 from gambit_actors.actors.compute import Modules
 from gambit_actors.actors.confined.confinement import Confinement, open_confinement
 from gambit_actors.actors.confined.rules import Platform
+from gambit_actors.actors.history import RunHistory
 from gambit_actors.actors.hook import ToolHook
 from gambit_actors.actors.loading import DeckLike, DeckLoader
 from gambit_actors.actors.mailboxes import Turn
@@ -88,6 +89,17 @@ class Runtime:
     def options(self) -> RunOptions:
         """What holds for runs that bring no options of their own."""
         return self._options
+
+    @property
+    def history(self) -> RunHistory:
+        """The runs that are in the store."""
+        return RunHistory(
+            self._store,
+            self._decks,
+            self._programs,
+            permissions=self._options.permissions,
+            runtime_tools=self._options.runtime_tools,
+        )
 
     def snapshot(self) -> tuple[LiveActor, ...]:
         """The actors that are alive now: those that runs began with, others below."""

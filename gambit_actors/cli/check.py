@@ -47,6 +47,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     legacy: LegacyPolicy | None = None
     scaffold: bool = False
     quiet: bool = False
+    verbose: bool = False
+    exclude: tuple[str, ...] = ()
 
 
 Loader: TypeAlias = Callable[[DeckReader, Sequence[str]], LoadedDecks]
@@ -162,7 +164,7 @@ def check_with(options: Options, *, reader: DeckReader, load: Loader) -> int:
     # Standard output is for the document alone if one is asked for.
     console = Console(highlight=False, stderr=options.as_json)
     paths = options.paths or (".",)
-    found = find_decks(paths)
+    found = find_decks(paths, exclude=options.exclude)
     if options.scaffold:
         for sentence in write_intents(found.decks):
             if not options.quiet or sentence.startswith("Not"):
@@ -254,6 +256,8 @@ def _show(console: Console, checked: Checked, options: Options) -> None:
     for found in checked.diagnostics:
         if options.quiet and found.severity == "note":
             continue
+        if found.code == "GD090" and not options.verbose:
+            continue  # One line at the end has all of them.
         text = checked.texts.get(found.file)
         if text is not None and found.file not in lines:
             lines[found.file] = lines_of(text)
@@ -263,6 +267,19 @@ def _show(console: Console, checked: Checked, options: Options) -> None:
         _say(console, "")
     if not options.quiet:
         _print(console, _summary(checked, options))
+        if not options.verbose:
+            _tell_intents(console, checked)
+
+
+def _tell_intents(console: Console, checked: Checked) -> None:
+    bare = sum(found.code == "GD090" for found in checked.diagnostics)
+    if bare:
+        has = "has" if bare == 1 else "have"
+        _say(
+            console,
+            f"{_count(bare, 'deck')} {has} no INTENT.md to say what it is for;"
+            " --scaffold writes an outline, --verbose tells where.",
+        )
 
 
 def _summary(checked: Checked, options: Options) -> Text:

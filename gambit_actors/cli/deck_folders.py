@@ -4,8 +4,8 @@ What is inside a deck's files is no matter here.
 """
 
 import os
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from gambit_actors.schema.diagnostics import Diagnostic
@@ -54,11 +54,21 @@ def is_deck_file(name: str) -> bool:
     return name == PROMPT or name.endswith(_LEGACY_ENDING)
 
 
-def find_decks(paths: Iterable[str]) -> Found:
+def has_deck(folder: str) -> bool:
+    """Whether a folder is a deck."""
+    return any(Path(folder, name).is_file() for name in (PROMPT, _LEGACY_ROOT))
+
+
+def find_decks(paths: Iterable[str], *, exclude: Sequence[str] = ()) -> Found:
     """Find the decks that paths name or hold, each once, however often it is reached.
 
     Links to folders are not followed: what they lead to is found where it is, or it
     is outside and was not asked for.
+
+    Args:
+        paths: of decks, and of folders to search.
+        exclude: globs for the paths of folders and decks that are not to be found in
+            those. As many last parts of a path are compared as a glob has.
     """
     decks: dict[str, str] = {}
     findings: dict[str, Diagnostic] = {}
@@ -66,7 +76,7 @@ def find_decks(paths: Iterable[str]) -> Found:
         if not Path(path).is_dir():
             decks.setdefault(os.path.realpath(path), shown_path(path))
             continue
-        here, bare, closed = _search(path)
+        here, bare, closed = _search(path, exclude)
         for problem in closed:
             findings.setdefault(str(problem.filename), _not_listed(problem))
         for deck in here:
@@ -124,7 +134,9 @@ def _without_intent(decks: Iterable[str]) -> Iterator[str]:
             yield deck
 
 
-def _search(path: str) -> tuple[list[str], list[str], list[OSError]]:
+def _search(
+    path: str, exclude: Sequence[str]
+) -> tuple[list[str], list[str], list[OSError]]:
     """The decks below a folder, the folders that lack one, and what cannot be listed.
 
     A folder lacks a deck if it has an INTENT.md and no PROMPT.md.
@@ -138,6 +150,7 @@ def _search(path: str) -> tuple[list[str], list[str], list[OSError]]:
         except OSError as problem:
             closed.append(problem)
             continue
+        entries = [entry for entry in entries if not _is_excluded(entry, exclude)]
         waiting += [e.path for e in reversed(entries) if _is_searched(e)]
         names = {entry.name for entry in entries}
         here = [name for name in (PROMPT, _LEGACY_ROOT) if name in names]
@@ -150,6 +163,10 @@ def _search(path: str) -> tuple[list[str], list[str], list[OSError]]:
 def _is_searched(entry: os.DirEntry[str]) -> bool:
     is_ours = entry.name not in _SKIPPED and not entry.name.startswith(".")
     return is_ours and entry.is_dir(follow_symlinks=False)
+
+
+def _is_excluded(entry: os.DirEntry[str], exclude: Sequence[str]) -> bool:
+    return any(PurePath(shown_path(entry.path)).match(glob) for glob in exclude)
 
 
 def _not_listed(problem: OSError) -> Diagnostic:

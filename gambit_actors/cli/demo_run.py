@@ -12,12 +12,14 @@ from rich.rule import Rule
 from rich.text import Text
 
 from gambit_actors.actors.hook import ExternalCall
-from gambit_actors.actors.runtime import RunOptions, Runtime, open_runtime
+from gambit_actors.actors.options import RunOptions
+from gambit_actors.actors.runtime import Runtime, open_runtime
 from gambit_actors.actors.sessions import RunResult
 from gambit_actors.actors.trees import LiveActor
 from gambit_actors.cli.flow import printable
-from gambit_actors.cli.run import INTERRUPTED, Ending, run_until_interrupted, tell_end
+from gambit_actors.cli.run import Ending, tell_end
 from gambit_actors.cli.showing import PipeConsole, Show
+from gambit_actors.cli.stopping import run_until_stopped
 from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.providers.scripted import ScriptedProvider
 from gambit_actors.providers.scripts import Script, script_from_toml
@@ -62,11 +64,11 @@ def show_demo(*, is_paced: bool) -> int:
             results.append(stream.result)
 
     try:
-        is_done = run_until_interrupted(work)
+        code = run_until_stopped(work)
     finally:
         show.close()
-    if not is_done:
-        return INTERRUPTED
+    if code:
+        return code
     console.print()
     console.print(Rule("the actors, when most were alive", align="left"))
     for line in crowd.lines():

@@ -56,7 +56,16 @@ def main() -> None:
 @click.option(
     "--scaffold", is_flag=True, help="Write an INTENT.md where there is none."
 )
+@click.option(
+    "--exclude",
+    metavar="GLOB",
+    multiple=True,
+    help="Leave out folders and decks like this, such as tests/fixtures.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Show errors and warnings only.")
+@click.option(
+    "-v", "--verbose", is_flag=True, help="Show where an INTENT.md is missing."
+)
 def check(**options: object) -> None:
     """Explain every mistake in decks.
 
@@ -98,6 +107,36 @@ def check(**options: object) -> None:
     metavar="NAME",
     multiple=True,
     help="Run the code of this action though nothing keeps it to its permissions.",
+)
+@click.option(
+    "--max-passes",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="How often a deck may call its model.",
+)
+@click.option(
+    "--max-tokens",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="How many tokens the run may use, in and out.",
+)
+@click.option(
+    "--max-cost",
+    metavar="AMOUNT",
+    type=click.FloatRange(min=0),
+    help="What the run may cost; takes a --price for each model.",
+)
+@click.option(
+    "--price",
+    metavar="MODEL=INPUT,OUTPUT",
+    multiple=True,
+    help="What a million tokens of a model cost, in and out.",
+)
+@click.option(
+    "--timeout",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0, min_open=True),
+    help="How long the run may take.",
 )
 @click.option("-v", "--verbose", is_flag=True, help="Show calls whole, and outputs.")
 def run(**options: object) -> None:

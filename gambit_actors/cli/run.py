@@ -1,58 +1,42 @@
 """``gambit run``: one deck, one message, the answer on standard output.
 
-Exits with 0 if there is an answer, 1 if there is none, 2 if it was asked wrongly, and
-130 if it was interrupted; also then the run ends in order, and its trace is whole.
+Exits with 0 if there is an answer, 1 if there is none, 2 if it was asked wrongly, 130
+after Ctrl-C and 143 after SIGTERM; also then the run ends in order, and its trace is
+whole.
 """
 
 import contextlib
-import signal
-from collections.abc import Awaitable, Callable, Mapping
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
 import msgspec
-import trio
 from rich.console import Console
 
-from gambit_actors.actors.runtime import RunOptions, Runtime, open_runtime
+from gambit_actors.actors.options import RunOptions
+from gambit_actors.actors.runtime import Runtime, open_runtime
 from gambit_actors.actors.sessions import RunResult
+from gambit_actors.cli.asking import (
+    Asked,
+    Refused,
+    context_from,
+    context_hint,
+    prices_from,
+    refuse_what_is_no_deck,
+    script_from,
+    why_a_script,
+)
 from gambit_actors.cli.flow import printable
 from gambit_actors.cli.showing import PipeConsole, Show, summary_line
-from gambit_actors.deck.loader import load_deck
-from gambit_actors.errors import BadScript, GambitError, RequestError
+from gambit_actors.cli.stopping import run_until_stopped
+from gambit_actors.errors import GambitError, RequestError
 from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.providers.scripted import ScriptedProvider
-from gambit_actors.providers.scripts import (
-    Script,
-    script_from_jsonl,
-    script_from_toml,
-)
 from gambit_actors.store.deck_files import DiskReader
 from gambit_actors.trace.events import RunEnd, TraceEvent
 from gambit_actors.trace.sinks import JsonlSink
 from gambit_actors.trace.tracer import Sink
-
-INTERRUPTED = 130
-"""What a shell calls a command that was ended by Ctrl-C."""
-
-
-class Refused(click.ClickException):
-    """The command was asked for something that cannot be."""
-
-    exit_code = 2
-
-
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of ``gambit run``, by their names."""
-
-    deck: str
-    message: str | None = None
-    context: str | None = None
-    script: str | None = None
-    trace: str | None = None
-    stream: bool = True
-    verbose: bool = False
-    unconfined: tuple[str, ...] = ()
 
 
 class Ending:
@@ -69,22 +53,31 @@ class Ending:
 
 def run_from_options(options: Mapping[str, object]) -> int:
     """Run what the command line asks for; gives the exit code."""
+    asked = msgspec.convert(options, Asked)
     try:
-        return _run(msgspec.convert(options, Asked))
+        return _run(asked)
     except RequestError as problem:
-        raise Refused(printable(str(problem))) from problem
+        hint = context_hint(asked)
+        words = f"{problem}\n{hint}" if hint else str(problem)
+        raise Refused(printable(words)) from problem
     except GambitError as problem:
         raise click.ClickException(printable(str(problem))) from problem
 
 
 def _run(asked: Asked) -> int:
-    if not asked.deck.startswith("gambit://") and not Path(asked.deck).exists():
-        raise Refused(f"there is no deck at {printable(asked.deck)}")
-    context = _context_from(asked.context)
+    refuse_what_is_no_deck(asked.deck)
+    context = context_from(asked.context)
+    options = RunOptions(
+        unconfined=frozenset(asked.unconfined),
+        models=("scripted/model",),
+        limits=asked.limits,
+        prices=prices_from(asked.price),
+    )
     if asked.script is None:
-        raise Refused(_why_a_script(asked.deck))
-    provider = ScriptedProvider(_script_from(Path(asked.script)))
-    answers = PipeConsole(highlight=False)
+        raise Refused(why_a_script(asked.deck))
+    provider = ScriptedProvider(script_from(Path(asked.script)))
+    # By name, because standard output is another one while the deck runs.
+    answers = PipeConsole(file=sys.stdout, highlight=False)
     notes = PipeConsole(stderr=True, highlight=False)
     show = Show(
         answers,
@@ -96,23 +89,28 @@ def _run(asked: Asked) -> int:
     ending, results = Ending(), list[RunResult]()
 
     async def work() -> None:
-        with contextlib.ExitStack() as stack:
-            sinks: list[Sink] = [ending]
-            if asked.trace is not None:
-                sinks.append(stack.enter_context(JsonlSink(asked.trace)))
-            options = RunOptions(
-                unconfined=frozenset(asked.unconfined), models=("scripted/model",)
-            )
-            async with open_runtime(
-                provider, reader=DiskReader(), sinks=sinks, options=options
-            ) as runtime:
-                results.append(await _shown(runtime, asked, context, show))
+        async with open_runtime(
+            provider, reader=DiskReader(), sinks=sinks, options=options
+        ) as runtime:
+            results.append(await _shown(runtime, asked, context, show))
 
+    with contextlib.ExitStack() as stack:
+        sinks: list[Sink] = [ending]
+        if asked.trace is not None:
+            sinks.append(stack.enter_context(_trace_to(asked.trace)))
+        # Code that is not confined runs in this process, and what it prints is no
+        # part of the answer.
+        stack.enter_context(contextlib.redirect_stdout(sys.stderr))
+        stack.callback(show.close)
+        code = run_until_stopped(work)
+    return code or tell_end(results[0], ending, notes)
+
+
+def _trace_to(path: str) -> JsonlSink:
     try:
-        is_done = run_until_interrupted(work)
-    finally:
-        show.close()
-    return tell_end(results[0], ending, notes) if is_done else INTERRUPTED
+        return JsonlSink(path)
+    except OSError as problem:
+        raise Refused(printable(f"--trace {path}: {problem.strerror}")) from problem
 
 
 async def _shown(
@@ -135,76 +133,3 @@ def tell_end(result: RunResult, ending: Ending, notes: Console) -> int:
     if ending.event is not None:
         notes.print(summary_line(ending.event), soft_wrap=True)
     return 0 if result.failure is None else 1
-
-
-def run_until_interrupted(work: Callable[[], Awaitable[None]]) -> bool:
-    """Run something to its end, or until Ctrl-C; gives whether it came to its end.
-
-    It is cancelled where it waits, and not interrupted where it happens to be: what it
-    has to put in order, it can. A second Ctrl-C is not that patient. What it raises
-    comes out as it is, and not in a group.
-    """
-    is_done = False
-    try:
-        is_done = trio.run(_interruptible, work)
-    except* KeyboardInterrupt:
-        is_done = False
-    return is_done
-
-
-async def _interruptible(work: Callable[[], Awaitable[None]]) -> bool:
-    is_done = False
-    problem: Exception | None = None
-    async with trio.open_nursery() as nursery:
-        await nursery.start(_cancel_on_interrupt, nursery.cancel_scope)
-        try:
-            await work()
-            is_done = True
-        except Exception as raised:  # noqa: BLE001  # raised again below
-            problem = raised
-        nursery.cancel_scope.cancel()
-    if problem is not None:
-        raise problem
-    return is_done
-
-
-async def _cancel_on_interrupt(  # noqa: ASYNC114  # no context manager starts it
-    scope: trio.CancelScope, task_status: trio.TaskStatus[None]
-) -> None:
-    with trio.open_signal_receiver(signal.SIGINT) as signals:
-        task_status.started()
-        async for _ in signals:
-            scope.cancel()
-            return
-
-
-def _context_from(given: str | None) -> JSONValue:
-    """What ``--context`` says: JSON, or @ and the name of a file with JSON in it."""
-    if given is None:
-        return msgspec.UNSET
-    name = "--context"
-    text: str | bytes = given
-    if given.startswith("@"):
-        name = printable(given[1:])
-        text = Path(given[1:]).read_bytes()
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as problem:
-        raise Refused(f"{name}: {problem}") from problem
-
-
-def _script_from(path: Path) -> Script:
-    read = script_from_jsonl if path.suffix == ".jsonl" else script_from_toml
-    try:
-        return read(path.read_text(encoding="utf-8"))
-    except (BadScript, UnicodeError) as problem:
-        raise Refused(printable(f"{path}: {problem}")) from problem
-
-
-def _why_a_script(path: str) -> str:
-    deck = load_deck(DiskReader(), path).usable()
-    models = " or ".join(deck.model_params.models) or "the model of this deck"
-    return printable(
-        f"there is no provider for {models} yet: write down what the model says, and"
-        " give it with --script FILE"
-    )

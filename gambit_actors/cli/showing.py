@@ -40,10 +40,12 @@ class PipeConsole(Console):
 
     def on_broken_pipe(self) -> None:
         """Be quiet from now on, and let the caller end what it does."""
-        try:
-            super().on_broken_pipe()
-        except SystemExit:
-            raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)) from None
+        self.quiet = True
+        # What is left in its buffer goes nowhere, or Python would complain at its end.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self.file.fileno())
+        os.close(nowhere)
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 
 class Show:

@@ -20,6 +20,7 @@ from gambit_actors.deck.model import (
     StartMode,
     Tool,
 )
+from gambit_actors.deck.own_files import writable_source
 from gambit_actors.deck.references import ReferenceReader, current_key
 from gambit_actors.deck.sections import read_guardrails, read_model_params
 from gambit_actors.deck.tables import Table
@@ -75,10 +76,16 @@ class DeckBuilder:
     def __init__(self, loading: Loading, document: Document) -> None:
         self.findings = Findings(loading.legacy)
         self.test_findings = Findings(loading.legacy)
+        self.root_findings = Findings(loading.legacy)
         self._loading = loading
         self._document = document
         self._path = document.source.file
-        self._references = ReferenceReader(loading, self._path, self.test_findings)
+        self._references = ReferenceReader(
+            loading,
+            self._path,
+            test_findings=self.test_findings,
+            root_findings=self.root_findings,
+        )
 
     def build(self) -> Deck:
         """Read everything; the deck counts only if there are no errors."""
@@ -116,12 +123,31 @@ class DeckBuilder:
         self._references.follow(deck)
         self._references.check_permissions(deck.permissions)
         sources = _sources(deck, [s.source.file for s in embedded.snippets])
-        return msgspec.structs.replace(deck, sources=sources)
+        deck = msgspec.structs.replace(deck, sources=sources)
+        self._check_own_files(deck, top)
+        return deck
 
     def _note_empty(self, document: Document) -> None:
         message = "The prompt is empty; say what the model is to do."
         at = document.body.start
         self.findings.add(document.source.finding("GD044", "warning", message, at=at))
+
+    def _check_own_files(self, deck: Deck, top: Table) -> None:
+        """Say that a deck may write what says how much it may do."""
+        file = writable_source(deck, self._loading.reader.real_path)
+        if file is None or deck.permissions is None:
+            return
+        # A deck that another one runs has no more than that, whatever it asks for.
+        is_all = deck.permissions.write is True
+        findings = self.root_findings if is_all else self.findings
+        path = ("permissions",)
+        table = Table(top.document, findings, top.values["permissions"], path)
+        message = (
+            f"The deck may write {file}, which it is made from, and so change what it"
+            " may do."
+        )
+        hint = "Grant a folder below the deck's own, such as ./data."
+        table.report("GD063", "warning", message, key="write", hint=hint)
 
     def _check_top_keys(self, top: Table) -> None:
         for key, (code, message, hint) in _REFUSED_KEYS.items():

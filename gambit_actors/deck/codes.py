@@ -49,6 +49,8 @@ CODES: dict[str, str] = {
     "GD058": "An image with a space in its target is not embedded.",
     "GD060": "A permission is not written in a form that can be read.",
     "GD061": "A reference asks for permissions that its deck does not have.",
+    "GD062": "An action narrows permissions that its deck does not have at all.",
+    "GD063": "A deck may write files that it is made from.",
     "GD080": "An old name of a list of decks is used.",
     "GD081": "An old name of a schema key is used.",
     "GD082": "An old name of a handler key is used.",

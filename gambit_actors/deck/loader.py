@@ -127,6 +127,7 @@ def _load(loading: Loading, references: Sequence[str]) -> LoadedDecks:
             loading.want(root)
     tree.read()
     tree.check()
+    tree.check_roots(roots)
     tree.connect()
     unreadable = loading.reader.unreadable
     # What follows from a file that cannot be read is not worth saying.
@@ -188,6 +189,7 @@ class _Tree:
         self._documents: dict[str, Document] = {}
         self._decks: dict[str, Deck] = {}
         self._findings: dict[str, Findings] = {}
+        self._root_findings: dict[str, Findings] = {}
         self._later_findings: list[Diagnostic] = []  # About tests, and about roles.
         self._unfit: set[int] = set()  # Uses, by identity: of decks unfit for a role.
 
@@ -203,6 +205,7 @@ class _Tree:
             self._documents[path] = document
             self._decks[path] = builder.build()
             self._findings[path] = builder.findings
+            self._root_findings[path] = builder.root_findings
             self._later_findings.extend(builder.test_findings)
 
     def check(self) -> None:
@@ -218,6 +221,17 @@ class _Tree:
             self._later_findings.extend(found)
             if found.has_errors:
                 self._unfit.add(id(use))
+
+    def check_roots(self, roots: Iterable[str | None]) -> None:
+        """Say of decks that no other deck runs what is only true of those.
+
+        One with both schemas may well be an action of a deck that is not loaded here.
+        """
+        called = {use.link.path for use in self._loading.uses}
+        for path, deck in self._decks.items():
+            is_callable = deck.context_schema and deck.response_schema
+            if path in roots and path not in called and not is_callable:
+                self._later_findings.extend(self._root_findings[path])
 
     def connect(self) -> None:
         """Let references lead to decks that can be used."""

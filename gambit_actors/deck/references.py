@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import msgspec
 
@@ -12,6 +12,7 @@ from gambit_actors.deck.findings import Findings
 from gambit_actors.deck.legacy import LISTS, OLD_SCHEMAS, SCHEMAS
 from gambit_actors.deck.loading import Loading, Use
 from gambit_actors.deck.model import (
+    ON_DOUBT,
     Action,
     Deck,
     DeckReference,
@@ -19,10 +20,11 @@ from gambit_actors.deck.model import (
     Handlers,
     Link,
     Module,
+    OnDoubt,
     Role,
     Tool,
 )
-from gambit_actors.deck.permissions import Permissions, excess
+from gambit_actors.deck.permissions import NOTHING, Permissions, excess
 from gambit_actors.deck.sections import read_permissions, seconds
 from gambit_actors.deck.tables import Table, did_you_mean
 from gambit_actors.schema.diagnostics import Edit
@@ -43,10 +45,12 @@ _ACTION_KEYS = (
     "id",
     "label",
     "name",
+    "onDoubt",
     "path",
     "permissions",
     "responseSchema",
 )
+_TOOL_KEYS = ("description", "id", "inputSchema", "label", "name", "onDoubt")
 _NEWER = "it belongs to a newer Gambit than the format that is read here"
 _IDLE_ACTION_KEYS = dict.fromkeys(("asyncStart", "intermediateOutput"), _NEWER)
 
@@ -99,12 +103,21 @@ class ReferenceReader:
         owner: the path of the deck.
         test_findings: takes what is wrong with a scenario or a grader. That is no
             reason not to run the deck.
+        root_findings: takes what is wrong only if no other deck runs this one.
     """
 
-    def __init__(self, loading: Loading, owner: str, test_findings: Findings) -> None:
+    def __init__(
+        self,
+        loading: Loading,
+        owner: str,
+        *,
+        test_findings: Findings,
+        root_findings: Findings,
+    ) -> None:
         self._loading = loading
         self._owner = owner
         self._test_findings = test_findings
+        self._root_findings = root_findings
         self._finder = DeckFinder(loading)
         self._asked: list[tuple[Table, Permissions]] = []
         self._uses: list[Use] = []
@@ -122,7 +135,7 @@ class ReferenceReader:
         """Read ``[[tools]]``, by name."""
         found: dict[str, Tool] = {}
         for entry in table.tables("tools"):
-            entry.check_keys(("description", "id", "inputSchema", "label", "name"))
+            entry.check_keys(_TOOL_KEYS)
             name = _callable_name(entry)
             schema = self._loading.schema(entry, "inputSchema")
             tool = Tool(
@@ -131,6 +144,7 @@ class ReferenceReader:
                 input_schema=schema,
                 label=entry.text("label"),
                 id=entry.text("id"),
+                on_doubt=_on_doubt(entry, "ask"),
             )
             if name is not None:
                 _put_once(found, name, tool, entry)
@@ -173,12 +187,32 @@ class ReferenceReader:
     def check_permissions(self, own: Permissions | None) -> None:
         """Say which references ask for more than the deck itself has."""
         if own is None:
-            return  # Then it has what its parent leaves it, which is not known here.
+            # Then it has what its parent leaves it, which is not known here.
+            self._note_nothing_to_narrow()
+            return
         for table, asked in self._asked:
             for words in excess(asked, own):
                 message = f"The deck does not have this permission itself: {words}."
                 hint = "A reference can only narrow what its deck has."
                 table.report("GD061", "warning", message, key="permissions", hint=hint)
+
+    def _note_nothing_to_narrow(self) -> None:
+        """Say which actions ask for something, in case the deck has no parent."""
+        for table, asked in self._asked:
+            words = excess(asked, NOTHING)
+            if table.path[0] not in ("actions", "actionDecks") or not words:
+                continue
+            there = Table(table.document, self._root_findings, table.values, table.path)
+            message = (
+                f"The deck has no [permissions], so this allows nothing:"
+                f" {'; '.join(words)}."
+            )
+            kinds = " and ".join(word.partition(":")[0] for word in words)
+            hint = (
+                f"Add {kinds} to the deck's own [permissions]; a reference can only"
+                " narrow what its deck has."
+            )
+            there.report("GD062", "warning", message, key="permissions", hint=hint)
 
     def permissions(self, table: Table) -> Permissions | None:
         """Read the permissions in a table; paths are relative to its file."""
@@ -220,6 +254,7 @@ class ReferenceReader:
         permissions = self._narrowed(table)
         target = self._target(entry, inline)
         label, id_ = table.text("label"), table.text("id")
+        on_doubt = _on_doubt(table, "retry")
         if name is None or target is None:
             return None
         return Action(
@@ -227,6 +262,7 @@ class ReferenceReader:
             description=description or "",
             target=target,
             permissions=permissions,
+            on_doubt=on_doubt,
             label=label,
             id=id_,
         )
@@ -314,6 +350,12 @@ def links(deck: Deck) -> Iterator[Link]:
     yield from (handler.link for handler in handlers if handler is not None)
     yield from (reference.link for reference in (*deck.scenarios, *deck.graders))
     yield from (a.target for a in deck.actions if isinstance(a.target, Link))
+
+
+def _on_doubt(table: Table, usual: OnDoubt) -> OnDoubt:
+    """Read what is done when nobody knows whether a call has happened."""
+    chosen = table.choice("onDoubt", ON_DOUBT)
+    return usual if chosen is None else cast(OnDoubt, chosen)
 
 
 def _callable_name(table: Table) -> str | None:

@@ -95,7 +95,7 @@ class LogStore(Protocol):
         """
 
     async def reopen_log(self, run_id: str, /) -> LogReopened:
-        """Go on with the log of a run, which says so in an entry.
+        """Go on with the log of a run, which says so in a last entry.
 
         Raises:
             StoreError: there is none, it cannot be used, or somebody else writes it.

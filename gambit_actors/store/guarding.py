@@ -7,9 +7,12 @@ module that does its work when it is imported. It is no sandbox: a library that 
 written in Python may do all of that unseen, and code that wants to get out does.
 """
 
+import ctypes.util
 import os
 import signal
 import sys
+import tempfile
+from contextlib import suppress
 from math import ceil
 from types import FrameType, ModuleType
 from typing import NoReturn
@@ -56,6 +59,11 @@ class TimeUp(BaseException):
 
 def allow_no_changes() -> None:
     """From here on, refuse what Python tells about that has effects elsewhere."""
+    # Python finds the folder for temporary files by writing one, and remembers it. So
+    # modules can ask for it later, though they cannot write there.
+    with suppress(FileNotFoundError):
+        tempfile.gettempdir()
+    _find_libraries_alone()
     if sys.platform != "win32":
         # The hook says why, and also keeps files from being emptied or removed; the
         # limits hold for libraries that do not write by way of Python.
@@ -100,6 +108,23 @@ def _lower(kind: int, limit: int) -> None:
         _, allowed = resource.getrlimit(kind)
         most = limit if allowed == resource.RLIM_INFINITY else min(limit, allowed)
         resource.setrlimit(kind, (most, most))
+
+
+def _find_libraries_alone() -> None:
+    """Let ctypes find no library where it would have to ask a program for it.
+
+    It does so on Linux. Trio is among those who ask when they are imported, and like
+    others it can do without: many systems have neither ldconfig nor a compiler.
+    """
+    find = ctypes.util.find_library
+
+    def find_library(name: str) -> str | None:
+        try:
+            return find(name)
+        except OSError:
+            return None
+
+    ctypes.util.find_library = find_library
 
 
 def _refuse_event(event: str, args: tuple[object, ...]) -> None:

@@ -15,6 +15,7 @@ from gambit_actors.actors.runtime import Runtime, open_runtime
 from gambit_actors.actors.sessions import RunResult
 from gambit_actors.errors import InDoubt, NoSuchRun, RequestError
 from gambit_actors.openresponses.base import JSONValue
+from gambit_actors.openresponses.items import FunctionCallOutput, Message
 from gambit_actors.providers.scripted import ScriptedProvider
 from gambit_actors.providers.scripts import Call, Reply
 from gambit_actors.run.budgets import Price
@@ -176,15 +177,10 @@ async def resumed(
     return result, sink
 
 
-def spoken(result: RunResult) -> list[tuple[str, str]]:
-    """A conversation without what differs from run to run."""
-    outputs = outputs_of(result.items)
-    return [
-        (name, json.loads(text).get("code") or json.dumps(json.loads(text)["payload"]))
-        for name, texts in sorted(outputs.items())
-        for text in texts
-        if name != "gambit_complete"
-    ]
+def answered_in(entries: Sequence[Entry]) -> set[str]:
+    """The calls whose outputs are in the conversation."""
+    items = items_in(entries)
+    return {i.call_id for i in items if isinstance(i, FunctionCallOutput)}
 
 
 @pytest.mark.slow
@@ -201,9 +197,7 @@ async def test_a_run_goes_on_from_wherever_it_was_cut(on_doubt: str) -> None:
         kept = kept_until(store.logs, count)
         entries = [e for log in kept.logs.values() for e in log.entries]
         has_output = {e.call_id for e in entries if isinstance(e, CallEnded)}
-        for item in items_in(entries):
-            if item.type == "function_call_output":
-                has_output.add(item.call_id)
+        has_output |= answered_in(entries)
         begun = {e.call_id for e in entries if isinstance(e, CallStarted)} - has_output
         sent = Counting()
         result, sink = await resumed(kept, run_id, deck_files, sent)
@@ -357,7 +351,7 @@ async def test_a_session_is_taken_up_again() -> None:
     entries = store.logs[run_id].entries
     assert sum(isinstance(e, RunResumed) for e in entries) == 1
     assert [type(e) for e in entries[-2:]] == [TurnEnded, RunEnded]
-    said = [i.text for i in items_in(entries) if i.type == "message"]  # type: ignore[union-attr]
+    said = [i.text for i in items_in(entries) if isinstance(i, Message)]
     assert said == ["Be kind.", "Hi.", "Done.", "And now?", "Again."]
 
 
@@ -453,7 +447,7 @@ async def test_decks_that_code_had_run_are_not_run_again(tmp_path: Path) -> None
     for count in range(1, store.batches[-1] + 1):
         kept = kept_until(store.logs, count)
         entries = [e for log in kept.logs.values() for e in log.entries]
-        had = {i.call_id for i in items_in(entries) if i.type == "function_call_output"}  # type: ignore[union-attr]
+        had = answered_in(entries)
         ended = {log.run.run_id for log in kept.logs.values() if has_ended(log)}
         sent = Counting()
         async with runtime_on(kept, sent) as runtime:

@@ -284,7 +284,7 @@ def test_a_missing_intent_is_noted() -> None:
     """It is a note without a source line, and never fails, however strict."""
     write({"a/PROMPT.md": "Hello", "b/PROMPT.md": ""})
     Path("a/INTENT.md").unlink()
-    result = check(strict=True)
+    result = check(strict=True, verbose=True)
     assert result.exit_code == 0
     assert result.stdout == (
         "note[GD090]: There is no INTENT.md beside this deck to say what it is for.\n"
@@ -293,6 +293,46 @@ def test_a_missing_intent_is_noted() -> None:
         "\n"
         "All good: 2 decks, 2 files, 1 note.\n"
     )
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_missing_intents_are_one_line(number: int) -> None:
+    """Unless asked for more, one line says how many decks have none."""
+    write({"a/PROMPT.md": "Hello", "b/PROMPT.md": ""})
+    for name in ("a", "b")[:number]:
+        Path(name, "INTENT.md").unlink()
+    notes, have = ("1 note", "deck has") if number == 1 else ("2 notes", "decks have")
+    assert check().stdout == (
+        f"All good: 2 decks, 2 files, {notes}.\n"
+        f"{number} {have} no INTENT.md to say what it is for;"
+        " --scaffold writes an outline, --verbose tells where.\n"
+    )
+    assert check(quiet=True).stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("globs", "left"),
+    [
+        (("fixtures",), ["a/PROMPT.md", "old/root.deck.md"]),
+        (("tests/fix*", "root.deck.md"), ["a/PROMPT.md"]),
+        (("a/fixtures", "old"), ["a/PROMPT.md", "tests/fixtures/b/PROMPT.md"]),
+    ],
+)
+def test_what_is_excluded_is_not_found(globs: tuple[str, ...], left: list[str]) -> None:
+    """A glob is compared with the last parts of a path; what is named is found."""
+    bad = "tests/fixtures/b/PROMPT.md"
+    write({"a/PROMPT.md": "", bad: "", "old/root.deck.md": ""})
+    assert list(find_decks(["."], exclude=globs).decks) == left
+    assert find_decks([bad], exclude=globs).decks == (bad,)
+
+
+def test_the_command_takes_what_to_exclude() -> None:
+    """The option may be given several times."""
+    write({"a/PROMPT.md": "", "fixtures/PROMPT.md": "+++", "more/PROMPT.md": "+++"})
+    result = CliRunner().invoke(
+        main, ["check", "--exclude", "fixtures", "--exclude", "more"]
+    )
+    assert (result.exit_code, result.stdout.count("GD044")) == (0, 1)
 
 
 @pytest.mark.spec("DK-19")

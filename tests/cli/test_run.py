@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -136,18 +137,28 @@ def test_a_model_that_nobody_provides_is_one_sentence(desk: Path) -> None:
     assert result.exit_code == 2
     assert result.stderr == (
         "Error: there is no provider for far/away yet: write down what the model says,"
-        " and give it with --script FILE\n"
+        " and give it with --script FILE.toml:\n"
+        '  [[replies]]\n  text = "Hello."\n'
+        "All that can be in one is in docs/reference/scripted.md.\n"
     )
+    (example,) = re.findall(r"(?:^  .*\n)+", result.stderr, re.MULTILINE)
+    (desk / "script.toml").write_text(example)
+    assert run("-m", "Hi.").stdout == "Hello.\n"
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (("--context", "{"), 2, "--context: "),
-        (("--context", "@none.json"), 1, "none.json"),
+        (("--context", "@none.json"), 2, "--context @none.json: No such file"),
         (("--script", "bad.toml"), 2, "bad.toml: line 2: a reply has no key 'txt'"),
         (("--script", "none.toml"), 2, "'none.toml' does not exist"),
-        (("--trace", "none/t.jsonl"), 1, "none/t.jsonl"),
+        (("--script", "good.json"), 2, "--script good.json: line 1: not TOML"),
+        (("--trace", "none/t.jsonl"), 2, "--trace none/t.jsonl: No such file"),
+        (("--price", "far/away=1"), 2, "--price far/away=1 is not MODEL=INPUT,OUTPUT"),
+        (("--price", "=1,2"), 2, "--price =1,2 is not MODEL=INPUT,OUTPUT"),
+        (("--price", "a=1,-2"), 2, "--price a=1,-2 is not MODEL=INPUT,OUTPUT"),
+        (("--max-tokens", "20"), 1, "of 20 tokens 20 are left"),
+        (("--max-cost", "1"), 1, "the price of far/away is not known"),
         (("--script", "empty.toml"), 1, "the script has no reply left for "),
     ],
 )
@@ -157,11 +168,151 @@ def test_what_goes_wrong_is_one_sentence(
     """Exit 2 for what was asked wrongly, 1 for a run without an answer."""
     (desk / "bad.toml").write_text('[[replies]]\ntxt = "Hi."\n')
     (desk / "empty.toml").write_text("")
+    (desk / "good.json").write_text('{"text": "Hello."}')
     result = run("-m", "Hi.", *arguments)
     assert result.exit_code == code
     (error,) = [line for line in result.stderr.splitlines() if "Error: " in line]
     assert words in error
     assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("{", "--context is not JSON: expecting property name enclosed in double"),
+        ("@bad.json", "--context @bad.json is not JSON: expecting"),
+    ],
+)
+def test_context_that_is_no_json_shows_the_place(
+    desk: Path, given: str, words: str
+) -> None:
+    """The option is named, and a mark stands below where it goes wrong."""
+    (desk / "bad.json").write_text('{\n\t"n": }')
+    result = run("-m", "Hi.", "--context", given)
+    assert result.exit_code == 2
+    error, line, mark = result.stderr.splitlines()
+    assert error.startswith(f"Error: {words}")
+    assert line[mark.index("^") :] == ("" if given == "{" else "}")
+
+
+def test_a_script_of_another_kind_is_told_what_there_is(desk: Path) -> None:
+    """JSON that is no JSON lines is refused with the names that scripts have."""
+    (desk / "good.json").write_text('[{"text": "Hello."}]')
+    result = run("-m", "Hi.", "--script", "good.json")
+    assert result.exit_code == 2
+    assert "TOML (.toml) or has a JSON object a line (.jsonl)" in result.stderr
+
+
+def test_context_that_is_missing_is_told_with_an_example(desk: Path) -> None:
+    """What is shown as an example can be given as it stands."""
+    command = ["run", str(SUPPORT), "-m", "Hi.", "--script", "script.toml"]
+    result = CliRunner().invoke(main, command)
+    assert result.exit_code == 2
+    error, hint = result.stderr.splitlines()
+    assert error.endswith("the key 'customerName' is missing")
+    example = hint.removeprefix("Give it with --context, such as: --context ")
+    assert example == """'{"customerName":"..."}'"""
+    command += ["--context", example.strip("'")]
+    assert CliRunner().invoke(main, command).stdout == "Hello there.\n"
+
+
+@pytest.mark.parametrize(
+    ("schema", "hint"),
+    [
+        ('{"type": "array", "minItems": 1}', "--context JSON, or --context @FILE."),
+        ('{"type": "integer"}', "such as: --context '1'"),
+        (
+            """{"$ref": "#/$defs/A", "$defs": {"A": {
+                "type": "object",
+                "properties": {"a": {"enum": [7]}, "b": {"type": "boolean"}, "c": {}},
+                "required": ["b", "a"]
+            }}}""",
+            """such as: --context '{"a":7,"b":true}'""",
+        ),
+    ],
+)
+def test_the_example_of_a_context_fits_or_is_left_out(
+    desk: Path, schema: str, hint: str
+) -> None:
+    """An example has what the schema insists on, and none is shown that would fail."""
+    (desk / "s.json").write_text(schema)
+    (desk / "PROMPT.md").write_text('+++\ncontextSchema = "s.json"\n+++\n\nCount.\n')
+    result = run("-m", "Hi.")
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[-1].endswith(hint)
+
+
+@pytest.mark.parametrize(
+    ("deck", "words"),
+    [
+        ("none", "there is no deck at none"),
+        ("script.toml", "script.toml is not a deck: name a PROMPT.md, or a folder"),
+        ("gambit://nope", "there is no built-in deck gambit://nope"),
+        ("bare", "there is no PROMPT.md in bare, nor in a folder below it"),
+        ("many", "there is no PROMPT.md in many; name a deck:\n  many/0/PROMPT.md\n"),
+    ],
+)
+def test_what_is_no_deck_is_asked_wrongly(desk: Path, deck: str, words: str) -> None:
+    """However it is named, it is exit 2; decks below a folder are listed, some."""
+    (desk / "bare").mkdir()
+    for number in range(7):
+        (desk / "many" / str(number)).mkdir(parents=True)
+        (desk / "many" / str(number) / "PROMPT.md").touch()
+    command = ["run", deck, "-m", "Hi.", "--script", "script.toml"]
+    result = CliRunner().invoke(main, command)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"Error: {words}")
+    assert result.stderr.endswith("\n  and 2 more\n") == (deck == "many")
+
+
+def test_the_current_folder_may_hold_no_deck(
+    desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dot is a folder like any other."""
+    monkeypatch.chdir(desk.parent)
+    result = CliRunner().invoke(main, ["run", ".", "-m", "Hi."])
+    assert (result.exit_code, "no PROMPT.md in ." in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("name", ["root.deck.md", "PROMPT.md", "other.deck.md"])
+def test_a_deck_may_be_named_by_its_file(desk: Path, name: str) -> None:
+    """A PROMPT.md, or a file with a name of old."""
+    (desk / "x").mkdir()
+    (desk / "x" / name).write_text(DECK)
+    command = ["run", f"x/{name}", "-m", "Hi.", "--script", "script.toml"]
+    assert CliRunner().invoke(main, command).stdout == "Hello there.\n"
+
+
+def test_limits_are_those_of_the_run(desk: Path) -> None:
+    """A run that comes to a limit fails, and says which."""
+    (desk / "script.toml").write_text(CALLING)
+    assert run("-m", "Hi.", "--max-tokens", "2000").exit_code == 0
+    assert run("-m", "Hi.", "--max-cost", "1", "--price", "far/away=1,2").exit_code == 0
+    result = run("-m", "Hi.", "--max-passes", "1")
+    assert (result.exit_code, "in 1 pass" in result.stderr) == (1, True)
+    (desk / "script.toml").write_text('[[replies]]\nfault = "hang"\n')
+    result = run("-m", "Hi.", "--timeout", "0.01")
+    assert (result.exit_code, result.stderr.count("0.01 seconds")) == (1, 1)
+
+
+def test_what_code_prints_is_no_part_of_the_answer(desk: Path) -> None:
+    """Code without permissions runs in this process, and prints to standard error."""
+    (desk / "shout.py").write_text(
+        "from gambit_actors import define_deck\n"
+        "def run(ctx):\n    print('AHA')\n    return 'Done.'\n"
+        'deck = define_deck(run=run, context_schema={"type": "object"},'
+        ' response_schema={"type": "string"})\n'
+    )
+    (desk / "PROMPT.md").write_text(
+        '+++\n[[actions]]\nname = "shout"\ndescription = "Shout."\n'
+        'execute = "shout.py"\n+++\n\nShout.\n'
+    )
+    (desk / "script.toml").write_text(
+        '[[replies]]\ncalls = [{ name = "shout" }]\n[[replies]]\ntext = "Yes."\n'
+    )
+    result = run("-m", "Hi.")
+    assert (result.exit_code, result.stdout) == (0, "Yes.\n")
+    assert "AHA\n" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -277,8 +428,13 @@ def test_nobody_reading_any_more_ends_the_run_quietly(desk: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent the POSIX way")
-def test_ctrl_c_ends_quietly_and_in_order(desk: Path) -> None:
-    """Exit 130, nothing on stderr, and a trace that knows it was cancelled."""
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
+)
+def test_a_signal_ends_quietly_and_in_order(
+    desk: Path, number: signal.Signals, code: int
+) -> None:
+    """Nothing on stderr, and a trace that knows it was cancelled."""
     (desk / "script.toml").write_text(
         '[[replies]]\ntext = "one two three four"\nfault = "hang"\n'
     )
@@ -288,11 +444,33 @@ def test_ctrl_c_ends_quietly_and_in_order(desk: Path) -> None:
     ) as process:
         assert process.stdout is not None
         assert process.stdout.read(3) == b"one"
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         _, errors = process.communicate(timeout=20)
-    assert (process.returncode, errors) == (130, b"")
+    assert (process.returncode, errors) == (code, b"")
     events = [decode_event(line) for line in (desk / "t").read_bytes().splitlines()]
     end = events[-1]
     assert isinstance(end, RunEnd)
     assert end.status == "cancelled"
     assert unbalanced(events) == []
+
+
+@pytest.mark.slow
+@needs_landlock
+def test_no_process_outlives_a_signal(desk: Path) -> None:
+    """Code that was confined is gone when the command is."""
+    (desk / "script.toml").write_text(
+        "[[replies]]\ncalls = [\n"
+        '{ name = "order_lookup", arguments = { orderNumber = "LL-1001" } }]\n'
+        '[[replies]]\ntext = "one two three four"\nfault = "hang"\n'
+    )
+    arguments = ["run", str(SUPPORT), "--script", "script.toml"]
+    arguments += ["--context", '{"customerName": "Mina"}']
+    with subprocess.Popen([GAMBIT, *arguments], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.read(3) == b"one"
+        tasks = Path("/proc", str(process.pid), "task").glob("*/children")
+        children = [child for task in tasks for child in task.read_text().split()]
+        process.terminate()
+        assert process.wait(timeout=20) == 143
+    assert children
+    assert not [child for child in children if Path("/proc", child).exists()]

@@ -4,11 +4,12 @@ import pytest
 
 from gambit_actors.deck.documents import document_from_text
 from gambit_actors.deck.findings import Findings
+from gambit_actors.deck.loader import load_decks
 from gambit_actors.deck.model import Link
 from gambit_actors.deck.permissions import Permissions, RunAccess
 from gambit_actors.deck.sections import read_permissions
 from gambit_actors.deck.tables import Table
-from tests.deck.reading import deck_text, found, load
+from tests.deck.reading import Texts, deck_text, found, load
 
 SCHEMAS = 'contextSchema = "/s.json"\nresponseSchema = "/s.json"\n'
 TEXT = {"/s.json": '{"type": "string"}'}
@@ -51,7 +52,9 @@ def test_permissions_of_a_snippet_are_seen_from_its_folder() -> None:
     """Paths beside an action in a snippet start where the snippet is."""
     row = 'permissions = { read = ["./data"], run = { paths = ["../bin/x"] } }'
     files = TEXT | {
-        "PROMPT.md": "![](parts/s.md)",
+        "PROMPT.md": deck_text(
+            "[permissions]\nread = true\nrun = true", "![](parts/s.md)"
+        ),
         "parts/s.md": deck_text(ACTION + row),
         "/c/PROMPT.md": CHILD,
     }
@@ -66,7 +69,7 @@ def test_permissions_of_a_snippet_are_seen_from_its_folder() -> None:
 @pytest.mark.parametrize(
     ("own", "codes"),
     [
-        ("", []),
+        (SCHEMAS, []),  # So it may be an action, and have what its parent leaves it.
         ("[permissions]\n", ["GD061"]),
         ("[permissions]\nread = true\n", []),
     ],
@@ -80,6 +83,39 @@ def test_a_deck_that_declares_nothing_may_be_narrowed(
     loaded = load(TEXT | {"PROMPT.md": text, "/c/PROMPT.md": CHILD})
     assert [code for code, *_ in found(loaded)] == codes
     assert loaded.deck is not None
+
+
+@pytest.mark.parametrize(
+    ("entry", "row", "message"),
+    [
+        (ACTION, 'read = ["data"], net = true', "read: /home/data; net: everything."),
+        (ACTION, 'run = { commands = ["git"] }', "run: git."),
+        (ACTION, "read = false", None),
+        (SCENARIO, "read = true", None),  # It starts a run of its own.
+    ],
+)
+def test_a_root_without_permissions_has_none_to_narrow(
+    entry: str, row: str, message: str | None
+) -> None:
+    """An action of a root that declares nothing is told that it gets nothing."""
+    text = deck_text(f"{entry}permissions = {{ {row} }}")
+    loaded = load(TEXT | {"PROMPT.md": text, "/c/PROMPT.md": CHILD})
+    said = [(d.code, d.message.rpartition("nothing: ")[2]) for d in loaded.diagnostics]
+    assert said == ([("GD062", message)] if message else [])
+    assert loaded.deck is not None
+
+
+def test_a_deck_that_another_runs_may_narrow_what_that_leaves_it() -> None:
+    """A handler without permissions has those of its deck: there is no warning."""
+    files = TEXT | {
+        "PROMPT.md": deck_text('[handlers.onError]\npath = "h/PROMPT.md"'),
+        "h/PROMPT.md": deck_text(f"{ACTION}permissions = {{ read = true }}"),
+        "/c/PROMPT.md": CHILD,
+    }
+    assert found(load(files)) == []
+    assert [code for code, *_ in found(load(files, "h"))] == ["GD062"]
+    roots = load_decks(Texts(files), ["h", "."])
+    assert roots.diagnostics == ()
 
 
 @pytest.mark.spec("DK-34")

@@ -500,6 +500,29 @@ def test_what_changes_nothing_is_allowed(tmp_path: Path) -> None:
 
 
 @posix_only
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import trio",
+        "import tempfile; assert tempfile.gettempdir()",
+        "import ctypes.util; ctypes.util.find_library('not_there')",
+    ],
+)
+def test_a_module_may_look_around_where_there_is_a_compiler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    """To ask for a library or the temporary folder is no change, with gcc on PATH."""
+    compiler = tmp_path / "bin" / "gcc"
+    compiler.parent.mkdir()
+    compiler.write_text("#!/bin/sh\nexit 1\n")
+    compiler.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{compiler.parent}:{os.environ['PATH']}")
+    (tmp_path / "orders.py").write_text(f"{line}\nOrder = int\n")
+    described = DiskReader(tmp_path).describe_type("orders.py", "Order")
+    assert described.schema == {"type": "integer"}
+
+
+@posix_only
 def test_no_process_is_left(tmp_path: Path) -> None:
     """A process that a library forked is killed with the one that was asked."""
     # A fork that Python does not see; it tells its number by a pipe that was there.
