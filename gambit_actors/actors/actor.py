@@ -25,7 +25,7 @@ from gambit_actors.actors.carrying_out import (
 )
 from gambit_actors.actors.children import Asker
 from gambit_actors.actors.failing import is_of_model, store_error_in
-from gambit_actors.actors.handlers import IdleWatch, after_model_error
+from gambit_actors.actors.handlers import IdleWatch, after_model_error, is_of_handler
 from gambit_actors.actors.mailboxes import Turn, next_turn
 from gambit_actors.actors.model_calls import ModelCalls
 from gambit_actors.actors.telling import Teller
@@ -41,7 +41,6 @@ from gambit_actors.run.budgets import Account, Spent
 from gambit_actors.run.calls import PlannedCall, with_unique_calls
 from gambit_actors.run.endings import outputs_when_cut, run_ended, turn_failed
 from gambit_actors.run.entries import (
-    ChildStarted,
     Entry,
     Failure,
     ItemAdded,
@@ -52,9 +51,11 @@ from gambit_actors.run.entries import (
 from gambit_actors.run.openings import answer_entry, opening_entries
 from gambit_actors.run.ports import ItemLog, LogReopened
 from gambit_actors.run.programs import Program
+from gambit_actors.run.secrets import secrets_in
 from gambit_actors.run.states import RunState
 from gambit_actors.run.steps import CallModel, Finish, RunTools, next_step
 from gambit_actors.run.synthetic import context_items
+from gambit_actors.trace.tracer import complain
 
 LAST_WORDS_SECONDS = 5.0
 """How long a turn that was cut may take to write its ending."""
@@ -180,29 +181,35 @@ class DeckActor:
 
     async def _open_log(self) -> None:
         """Begin the log, or take in what is in it."""
-        feed = self.state.feed
+        feed, secrets = self.state.feed, self._tree.secrets
         if self._reopened is None:
             self._log = await self._tree.store.open_log(self._run)
+            self._log.hide(secrets)
             feed(self._run)
             return
         self._log = self._reopened.log
+        self._log.hide(secrets)
         for entry in self._reopened.entries:
             feed(entry)
         await trio.lowlevel.checkpoint_if_cancelled()
 
-    async def _say_goodbye(self, status: RunStatus) -> None:
+    async def _say_goodbye(  # noqa: ASYNC910  # a log waits where it has to
+        self, status: RunStatus
+    ) -> None:
         """Write that nothing more will come, and let go of the log; once."""
         log, state = self._log, self.state
         if log is None or state.is_over:
             return  # noqa: ASYNC910  # there is nothing to wait for
-        if self._is_broken:
-            await log.aclose()
-            return
         spent = self._account.spent if self._run.depth else self._paying.spent
         ended = run_ended(state, status, spent)
-        await log.append([ended])
-        state.feed(ended)
-        await log.aclose()
+        try:
+            if not self._is_broken:
+                await log.append([ended])
+                state.feed(ended)
+            await log.aclose()
+        except StoreError as problem:
+            # The turns have been written; the log looks as if there was to be another.
+            complain("a run has no end in its log", run=self.run_id, why=str(problem))
 
     async def _take(self, turn: Turn) -> TurnEnded:
         """Work on one turn within its time, and leave nothing open behind."""
@@ -321,6 +328,8 @@ class DeckActor:
         """Write what a turn begins with; prompt and context only the first time."""
         context = None
         if not self.state.turns and turn.context is not msgspec.UNSET:
+            schema = self._program.deck.context_schema
+            self._tree.secrets.update(secrets_in(turn.context, schema))
             context = context_items(new_id("call"), turn.context)
         entries = opening_entries(self._program, self.state, context, turn.message)
         await self._append(entries)
@@ -369,7 +378,7 @@ class DeckActor:
             for entry in entries:
                 if isinstance(entry, ItemAdded):
                     self._teller.item_logged(entry)
-        if self._idle is not None and not _is_of_handler(entries):
+        if self._idle is not None and not is_of_handler(entries):
             self._idle.touch()
 
     async def _finish(self, ended: TurnEnded) -> TurnEnded:
@@ -389,12 +398,3 @@ class DeckActor:
         self._models.forget_unfinished()
         self._teller.deck_end(ended, self._account.spent)
         return ended
-
-
-def _is_of_handler(entries: Sequence[Entry]) -> bool:
-    """Whether entries are about what a handler does, which is no sign of life."""
-    return all(
-        isinstance(e, ChildStarted)
-        or (isinstance(e, ItemAdded) and e.source == "handler")
-        for e in entries
-    )

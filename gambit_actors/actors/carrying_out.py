@@ -54,6 +54,7 @@ from gambit_actors.run.envelopes import (
     refusal,
 )
 from gambit_actors.run.programs import Program
+from gambit_actors.run.secrets import secrets_in, secrets_of
 from gambit_actors.run.synthetic import completion_items
 from gambit_actors.trace.events import DoubtChoice, ToolKind
 
@@ -212,9 +213,13 @@ class CallRunner:
     def _ended(self, plan: Acting, envelope: Envelope) -> CallEnded:
         """What is written down of a call that is over."""
         call = plan.call
+        if envelope.meta is not None:
+            self._asker.tree.secrets.update(secrets_of(envelope))
         text = self._text_of(envelope, call)
         after: list[ItemAdded] = []
         if isinstance(plan, ActionCall):
+            schema = plan.action.response_schema
+            self._asker.tree.secrets.update(secrets_in(envelope.payload, schema))
             items = completion_items(new_id("event"), text)
             after += [ItemAdded(item=item, source="tool") for item in items]
         after += self._behind.get(call.call_id, ())

@@ -5,7 +5,7 @@ what it has to say goes to the user and into the conversation. A handler that fa
 nothing to say; it never makes things worse.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 import trio
@@ -15,7 +15,13 @@ from gambit_actors.actors.mailboxes import Turn
 from gambit_actors.deck.model import Handler
 from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.run.calls import ActionCall, PlannedCall, ToolCall
-from gambit_actors.run.entries import Failure, TurnEnded
+from gambit_actors.run.entries import (
+    ChildStarted,
+    Entry,
+    Failure,
+    ItemAdded,
+    TurnEnded,
+)
 from gambit_actors.run.envelopes import Envelope
 
 DELAY_SECONDS = 0.8
@@ -221,3 +227,12 @@ def _input(plan: PlannedCall) -> JSONValue:
             return arguments
         case _:
             return None
+
+
+def is_of_handler(entries: Sequence[Entry]) -> bool:
+    """Whether entries are about what a handler does, which is no sign of life."""
+    return all(
+        isinstance(e, ChildStarted)
+        or (isinstance(e, ItemAdded) and e.source == "handler")
+        for e in entries
+    )

@@ -4,7 +4,7 @@ A list is never waited for, and a run asks often: it can be cancelled here, and 
 get their turn where there is something to wait for.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 import trio
@@ -28,6 +28,9 @@ class MemoryLog:
         """Add entries, all of them or, when cancelled, none."""
         await trio.lowlevel.checkpoint_if_cancelled()
         self.entries.extend(entries)
+
+    def hide(self, secrets: Collection[str], /) -> None:
+        """Do nothing: what is in memory is where the secrets are anyway."""
 
     async def aclose(self) -> None:  # noqa: ASYNC910  # see above
         """Do nothing: there is nothing to let go of."""

@@ -180,6 +180,7 @@ class RunTree(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         threads: those that plain functions of actions run in. As many as there are
             calls: one that waits for a deck with code of its own must not keep it from
             having a thread.
+        secrets: texts that no log of the run may keep.
         past: the runs below that were begun by another process, by their ids, until
             somebody goes on with them.
         answers: what is to be done about calls in doubt, where somebody said.
@@ -203,6 +204,7 @@ class RunTree(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     real_path: Callable[[str], str]
     default_models: tuple[str, ...] = ()
     unconfined: frozenset[str] = frozenset()
+    secrets: set[str] = set()
     past: dict[str, PastRun] = {}
     answers: Mapping[str, Answer] = {}
 

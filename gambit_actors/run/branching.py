@@ -25,8 +25,8 @@ def branch_entries(
     """A log that shares what another begins with, for a run of its own.
 
     What belongs to the last item is shared, too: an end of a turn, or the output of a
-    call that the runtime made and answered itself. A call that the other run had begun and whose output is not shared is made
-    anew, as if it had never been: the runs part before it.
+    call that the runtime made and answered itself. A call that the other run had begun
+    and whose output is not shared is made anew: the runs part before it.
 
     Args:
         entries: the log of the other run.

@@ -4,7 +4,7 @@ These are the shapes that actors ask for. Who fills them is decided where a runt
 put together.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 import msgspec
@@ -60,6 +60,9 @@ class ItemLog(Protocol):
 
         Calls that overlap return in the order in which they were made.
         """
+
+    def hide(self, secrets: Collection[str], /) -> None:
+        """Write none of these texts from now on, nor what is put among them later."""
 
     async def aclose(self) -> None:
         """Let go of it."""

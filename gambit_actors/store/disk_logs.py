@@ -4,7 +4,7 @@ An append that neither waits for others nor for a slow disk goes through without
 way to other tasks, so that a fast disk costs a run little more than memory does.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 import trio
@@ -39,6 +39,7 @@ class DiskLog:
         "_lines",
         "_means",
         "_owes",
+        "_secrets",
         "_turn",
         "run_id",
     )
@@ -61,6 +62,11 @@ class DiskLog:
         self._turn = trio.Lock()
         self._owes = False
         self._is_closed = False
+        self._secrets: Collection[str] = ()
+
+    def hide(self, secrets: Collection[str], /) -> None:
+        """Strike these texts out of what is written from now on."""
+        self._secrets = secrets
 
     # A Ctrl+C in the middle would leave what is written and what is known of it apart.
     @trio.lowlevel.enable_ki_protection
@@ -125,7 +131,8 @@ class DiskLog:
             return False
         batch = [*self._first, *entries] if self._first else entries
         try:
-            lines = self._lines.batch(batch, self._means.clock())
+            now, secrets = self._means.clock(), self._secrets
+            lines = self._lines.batch(batch, now, secrets=secrets)
         except WireError as problem:
             raise NotWritable(self.run_id, str(problem)) from problem
         self._file.append(lines)

@@ -17,7 +17,7 @@ made again.
 Functions of bytes; nothing here knows files or clocks.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from zlib import crc32
 
 import msgspec
@@ -25,6 +25,7 @@ import msgspec
 from gambit_actors.errors import CorruptLog, WireError
 from gambit_actors.run.entries import Entry, RunEnded
 from gambit_actors.run.entry_codec import decode_entry, encode_entry
+from gambit_actors.run.secrets import without_secrets
 
 FORMAT = 1
 """The form that is written here, and the latest that is read."""
@@ -115,8 +116,15 @@ class LineWriter:
         self._crc = crc
         self._ts = ts
 
-    def batch(self, entries: Sequence[Entry], ts: float) -> bytes:
+    def batch(
+        self, entries: Sequence[Entry], ts: float, *, secrets: Collection[str] = ()
+    ) -> bytes:
         """Give the lines of entries that are to be kept together.
+
+        Args:
+            entries: what is written down.
+            ts: when, in seconds since 1970.
+            secrets: texts that are struck out.
 
         Raises:
             WireError: one of them cannot be written. The next batch is made as if
@@ -130,6 +138,8 @@ class LineWriter:
             more -= 1
             due = b',"more":%d' % more if more else b""
             data = encode_entry(entry)
+            if secrets:
+                data = without_secrets(data, secrets)
             head = b'{"seq":%d%b%b%b,"entry":%b' % (seq, stamp, marks, due, data)
             if len(head) > MAX_LINE_BYTES - _ENDING_BYTES:
                 raise WireError("", f"it is longer than {MAX_LINE_BYTES} bytes")

@@ -1,0 +1,99 @@
+"""Values that a log must not keep."""
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gambit_actors.openresponses.base import JSONValue
+from gambit_actors.run.envelopes import Envelope
+from gambit_actors.run.secrets import (
+    SHORTEST,
+    STRUCK_OUT,
+    secrets_in,
+    secrets_of,
+    without_secrets,
+)
+from gambit_actors.schema.schemas import load_schema
+
+CARD = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "pin": {"type": "string", "x-secret": True},
+        "password": {"type": "string", "format": "password"},
+        "token": {"writeOnly": True},
+        "keys": {"type": "array", "items": {"type": "string", "x-secret": True}},
+        "more": {"anyOf": [{"type": "string", "x-secret": True}, {"type": "null"}]},
+        "rest": {"type": "object", "additionalProperties": {"x-secret": True}},
+    },
+}
+
+
+def test_secrets_are_found_where_the_schema_marks_them() -> None:
+    """By x-secret, writeOnly or format, in objects, lists, options and maps."""
+    text = msgspec.json.encode(CARD).decode()
+    schema = load_schema("card.json", base="", read_file=lambda _path: text)
+    assert not schema.diagnostics
+    value = {
+        "name": "Bertha",
+        "pin": "pin-1",
+        "password": "word-2",
+        "token": {"deep": ["token-3"]},
+        "keys": ["key-4", "key-5"],
+        "more": "more-6",
+        "rest": {"a": "rest-7"},
+    }
+    found = secrets_in(value, schema)
+    assert found == {
+        *("pin-1", "word-2", "token-3", "key-4", "key-5", "more-6", "rest-7")
+    }
+
+
+@pytest.mark.parametrize(
+    ("mark", "expected"),
+    [
+        (True, {"abcd", "efgh"}),
+        (["token"], {"abcd"}),
+        (["list.1.x"], {"efgh"}),
+        (["nobody", "list.7"], set()),
+        ("token", set()),
+        (None, set()),
+    ],
+)
+def test_secrets_are_found_where_the_envelope_marks_them(
+    mark: JSONValue, expected: set[str]
+) -> None:
+    """True is all of the payload; paths lead into it; a short text is none."""
+    payload = {"token": "abcd", "list": ["no", {"x": "efgh"}], "n": 7}
+    envelope = Envelope(payload=payload, meta={"secret": mark})
+    assert secrets_of(envelope) == expected
+
+
+SECRETS = st.text(
+    st.characters(exclude_categories=["Cs"]), min_size=SHORTEST, max_size=12
+)
+
+
+@given(SECRETS, st.text(st.characters(exclude_categories=["Cs"]), max_size=20))
+def test_no_secret_is_left_in_a_document(secret: str, around: str) -> None:
+    """Neither in a text, nor in JSON inside a text, nor in that inside another."""
+    inner = msgspec.json.encode({"value": f"{around}{secret}"}).decode()
+    document = {
+        "type": "item",
+        "item": {"output": inner, "text": f"{secret}{around}{secret}"},
+    }
+    data = without_secrets(msgspec.json.encode(document), {secret})
+    texts = msgspec.json.decode(data)["item"]
+    if secret not in STRUCK_OUT:
+        assert secret not in texts["text"].replace(STRUCK_OUT, "")
+        if STRUCK_OUT in texts["output"]:
+            assert secret not in texts["output"].replace(STRUCK_OUT, "")
+
+
+def test_what_has_no_secret_is_not_touched() -> None:
+    """The very same bytes come back, and the runtime's own words stay."""
+    data = b'{"type":"call.ended","call_id":"item","output":"item"}'
+    assert without_secrets(data, {"nothing"}) is data
+    struck = msgspec.json.decode(without_secrets(data, {"item"}))
+    assert struck == {"type": "call.ended", "call_id": "item", "output": STRUCK_OUT}

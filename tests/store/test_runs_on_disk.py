@@ -1,0 +1,164 @@
+"""Runs whose logs are on disk: what is in the files, and what is not."""
+
+import errno
+import itertools
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import trio
+
+from gambit_actors.actors.hook import ExternalCall
+from gambit_actors.actors.options import RunOptions
+from gambit_actors.actors.runtime import open_runtime
+from gambit_actors.actors.sessions import RunResult
+from gambit_actors.errors import NoSuchRun
+from gambit_actors.openresponses.base import JSONValue
+from gambit_actors.providers.scripted import ScriptedProvider
+from gambit_actors.providers.scripts import Reply
+from gambit_actors.run.entries import CallStarted, Entry, RunEnded, TurnEnded
+from gambit_actors.run.states import state_from_entries
+from gambit_actors.store.disk_store import DiskStore
+from gambit_actors.store.log_files import FileCalls
+from gambit_actors.trace.events import ItemLogged, ModelResult, TraceEvent
+from gambit_actors.trace.trees import unbalanced
+from tests.actors.playing import TOOL, calls, root
+from tests.deck.reading import Texts
+
+ASK = 'contextSchema = "s.json"\n'
+PERSON = '{"type": "object", "properties": {"pin": {"x-secret": true}}}'
+PIN, TOKEN = "pin-12345", 'tok"en-678'
+
+
+@pytest.mark.spec("CARD-7")
+async def test_what_is_secret_is_not_in_the_log(tmp_path: Path) -> None:
+    """Not as context, not as a result, and not where a model repeats it."""
+
+    async def on_tool(call: ExternalCall) -> JSONValue:
+        await trio.lowlevel.checkpoint()
+        assert call.args == {"pin": PIN}
+        payload = {"token": TOKEN, "open": "everybody"}
+        return {"payload": payload, "meta": {"secret": ["token"]}}
+
+    script = [calls("crm", pin=PIN), Reply(text=f"It is {PIN}, and {TOKEN}.")]
+    decks = Texts({"PROMPT.md": root(ASK + TOOL), "s.json": PERSON})
+    async with (
+        DiskStore(tmp_path) as store,
+        open_runtime(
+            ScriptedProvider(script),
+            reader=decks,
+            store=store,
+            options=RunOptions(on_tool=on_tool),
+        ) as runtime,
+    ):
+        result = await runtime.run("PROMPT.md", message="Hi.", context={"pin": PIN})
+        # The run itself has it: it could not do its work without.
+        assert result.text == f"It is {PIN}, and {TOKEN}."
+        text = store.path_of(result.run_id).read_text()
+        again = await runtime.resume(result.run_id)
+    assert PIN not in text
+    assert "en-678" not in text
+    assert "everybody" in text
+    assert again.text == "It is [redacted], and [redacted]."
+
+
+class WearingOut:
+    """A disk on which only so many calls of a kind work.
+
+    Args:
+        kind: the call, ``write`` or ``fdatasync``.
+        count: how many work.
+        number: the error of those that do not.
+    """
+
+    def __init__(self, kind: str, count: int, number: int) -> None:
+        self._kind = kind
+        self._left = count
+        self._number = number
+
+    @property
+    def calls(self) -> FileCalls:
+        """The way to this disk."""
+        return FileCalls(write=self._write, fdatasync=self._fdatasync)
+
+    def _write(self, file: int, data: memoryview) -> int:
+        self._wear("write")
+        return os.write(file, data)
+
+    def _fdatasync(self, file: int) -> None:
+        self._wear("fdatasync")
+        os.fsync(file)
+
+    def _wear(self, kind: str) -> None:
+        if kind == self._kind:
+            self._left -= 1
+            if self._left < 0:
+                raise OSError(self._number, os.strerror(self._number))
+
+
+WORDS = {errno.ENOSPC: "No space left", errno.EIO: "Input/output error"}
+
+
+async def play(
+    folder: Path, disk: WearingOut, shown: list[TraceEvent], asked: list[str]
+) -> tuple[RunResult, Sequence[Entry]]:
+    """Run a deck with two calls at once; gives the log as a new store finds it."""
+
+    async def on_tool(call: ExternalCall) -> JSONValue:
+        await trio.lowlevel.checkpoint()
+        asked.append(call.action_call_id)
+        return "noted"
+
+    script = [calls("crm", "crm"), Reply(text="Done.")]
+    async with (
+        DiskStore(folder, calls=disk.calls) as store,
+        open_runtime(
+            ScriptedProvider(script),
+            reader=Texts({"PROMPT.md": root(TOOL)}),
+            store=store,
+            sinks=[shown.append],
+            options=RunOptions(on_tool=on_tool),
+        ) as runtime,
+    ):
+        result = await runtime.try_run("PROMPT.md", message="Hi.")
+        assert runtime.snapshot() == ()
+    try:
+        read = await DiskStore(folder).read_log(result.run_id)
+    except NoSuchRun:
+        return result, []
+    return result, read.entries
+
+
+@pytest.mark.slow
+@pytest.mark.spec("CARD-7")
+@pytest.mark.parametrize("kind", ["write", "fdatasync"])
+@pytest.mark.parametrize("number", WORDS)
+async def test_nothing_is_shown_that_was_not_stored(
+    kind: str, number: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whichever call of the disk fails first: what is told of is kept."""
+    for count in itertools.count():
+        shown: list[TraceEvent] = []
+        asked: list[str] = []
+        disk = WearingOut(kind, count, number)
+        result, entries = await play(tmp_path / f"{count}", disk, shown, asked)
+        kept = state_from_entries(list(entries))
+        told = [event.item for event in shown if isinstance(event, ItemLogged)]
+        assert told == kept.items[: len(told)]
+        for event in shown:
+            if isinstance(event, ModelResult):
+                assert all(item in kept.items for item in event.response_items)
+        assert set(asked) <= {e.call_id for e in entries if isinstance(e, CallStarted)}
+        assert unbalanced(shown) == []
+        if entries and isinstance(entries[-1], RunEnded):
+            break
+        if result.failure is None:
+            # The answer is kept; that there will be no more is not, which is said.
+            assert isinstance(entries[-1], TurnEnded)
+            assert WORDS[number] in capsys.readouterr().err
+        else:
+            assert result.failure.code == "store_failed"
+            assert WORDS[number] in result.failure.message
+    assert result.text == "Done."
+    assert count >= (2 if kind == "fdatasync" else 5)
