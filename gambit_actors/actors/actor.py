@@ -13,8 +13,6 @@ or by a cancel, still owes its log an ending: every call gets an output, and the
 an end.
 """
 
-from collections.abc import Sequence
-
 import msgspec
 import trio
 
@@ -25,9 +23,10 @@ from gambit_actors.actors.carrying_out import (
 )
 from gambit_actors.actors.children import Asker
 from gambit_actors.actors.failing import is_of_model, store_error_in
-from gambit_actors.actors.handlers import IdleWatch, after_model_error, is_of_handler
+from gambit_actors.actors.handlers import IdleWatch, after_model_error
 from gambit_actors.actors.mailboxes import Turn, next_turn
 from gambit_actors.actors.model_calls import ModelCalls
+from gambit_actors.actors.run_log import RunLog
 from gambit_actors.actors.telling import Teller
 from gambit_actors.actors.trees import Bounds, Live, RunTree, narrowed, new_id
 from gambit_actors.errors import StoreError
@@ -44,18 +43,17 @@ from gambit_actors.run.entries import (
     Entry,
     Failure,
     ItemAdded,
+    RunEnded,
     RunStarted,
     RunStatus,
     TurnEnded,
 )
 from gambit_actors.run.openings import answer_entry, opening_entries
-from gambit_actors.run.ports import ItemLog, LogReopened
+from gambit_actors.run.ports import LogReopened
 from gambit_actors.run.programs import Program
 from gambit_actors.run.secrets import secrets_in
-from gambit_actors.run.states import RunState
 from gambit_actors.run.steps import CallModel, Finish, RunTools, next_step
 from gambit_actors.run.synthetic import context_items
-from gambit_actors.trace.tracer import complain
 
 LAST_WORDS_SECONDS = 5.0
 """How long a turn that was cut may take to write its ending."""
@@ -81,18 +79,18 @@ class DeckActor:
 
     __slots__ = (
         "_account",
+        "_append",
         "_asked_bounds",
         "_begun",
         "_bounds",
         "_has_finished",
-        "_idle",
-        "_is_broken",
+        "_is_last",
+        "_is_new",
         "_live",
         "_log",
         "_models",
         "_paying",
         "_program",
-        "_reopened",
         "_run",
         "_teller",
         "_tree",
@@ -112,7 +110,6 @@ class DeckActor:
         account: Account,
         reopened: LogReopened | None = None,
     ) -> None:
-        self.state = RunState()
         self.spent_before: Spent | None = None
         self.opened = None if reopened is None else trio.Event()
         self.span = new_id("action")
@@ -121,14 +118,15 @@ class DeckActor:
         self._run = run
         self._asked_bounds = self._bounds = bounds
         self._paying = self._account = account
-        self._log: ItemLog | None = None
-        self._reopened = reopened
-        self._idle: IdleWatch | None = None
+        self._is_new = reopened is None
         self._has_finished = True
-        self._is_broken = False
+        self._is_last = False
         # The calls of this pass, which were noted as begun along with the answer.
         self._begun: dict[str, PlannedCall] = {}
         self._teller = Teller(tree.tracer, run, program, self.span)
+        self._log = RunLog(tree, run, self._teller, reopened)
+        self._append = self._log.append
+        self.state = self._log.state
         self._live = Live(
             run_id=run.run_id,
             deck=program.name,
@@ -156,60 +154,36 @@ class DeckActor:
         """
         tree, run = self._tree, self._run
         tree.live[run.run_id] = self._live
-        self._paying.count_deck()
+        if self._is_new:
+            self._paying.count_deck()
         status: RunStatus = "cancelled"
         with inbox, outbox:
             try:
-                await self._open_log()
+                await self._log.open()
                 if self.opened is not None:
                     self.opened.set()
                 if not run.depth:
                     tree.meta.bind(self.state.meta, self._append)
                 while (turn := await next_turn(inbox)) is not None:
-                    ended = await self._take(turn)
-                    status = ended.status
+                    answer = await self._take(turn)
+                    status = answer.status
                     self._live.doing = "waiting"
                     # Never full: nobody asks again before there is an answer.
-                    outbox.send_nowait(ended)
-                await self._say_goodbye(status)
+                    outbox.send_nowait(answer)
+                await self._log.close(self._end_after(self.state.ended, status))
             except BaseException:
+                ended = self._end_after(self.state.ended, status)
                 with trio.move_on_after(LAST_WORDS_SECONDS, shield=True):
-                    await self._say_goodbye(status)
+                    await self._log.close(ended)
                 raise
             finally:
                 del tree.live[run.run_id]
 
-    async def _open_log(self) -> None:
-        """Begin the log, or take in what is in it."""
-        feed, secrets = self.state.feed, self._tree.secrets
-        if self._reopened is None:
-            self._log = await self._tree.store.open_log(self._run)
-            self._log.hide(secrets)
-            feed(self._run)
-            return
-        self._log = self._reopened.log
-        self._log.hide(secrets)
-        for entry in self._reopened.entries:
-            feed(entry)
-        await trio.lowlevel.checkpoint_if_cancelled()
-
-    async def _say_goodbye(  # noqa: ASYNC910  # a log waits where it has to
-        self, status: RunStatus
-    ) -> None:
-        """Write that nothing more will come, and let go of the log; once."""
-        log, state = self._log, self.state
-        if log is None or state.is_over:
-            return  # noqa: ASYNC910  # there is nothing to wait for
+    def _end_after(self, last: TurnEnded | None, status: RunStatus) -> RunEnded:
+        """How the log ends if nothing more comes."""
+        # A root pays for all its turns, what is below it has but one.
         spent = self._account.spent if self._run.depth else self._paying.spent
-        ended = run_ended(state, status, spent)
-        try:
-            if not self._is_broken:
-                await log.append([ended])
-                state.feed(ended)
-            await log.aclose()
-        except StoreError as problem:
-            # The turns have been written; the log looks as if there was to be another.
-            complain("a run has no end in its log", run=self.run_id, why=str(problem))
+        return run_ended(last, turns=self.state.turns, status=status, spent=spent)
 
     async def _take(self, turn: Turn) -> TurnEnded:
         """Work on one turn within its time, and leave nothing open behind."""
@@ -223,6 +197,7 @@ class DeckActor:
         if turn.is_continued and self.spent_before is not None:
             self._account.spent = self.spent_before
         self._has_finished = False
+        self._is_last = turn.is_last
         self._teller.deck_start()
         try:
             return await self._work_in_time(turn)
@@ -252,7 +227,7 @@ class DeckActor:
 
     def _give_up(self, problem: StoreError) -> TurnEnded:
         """End a turn whose log takes nothing more; what is not in it is not told."""
-        self._is_broken = True
+        self._log.is_broken = True
         ended = turn_failed("failed", "store_failed", str(problem))
         self._teller.deck_end(ended, self._account.spent)
         return ended
@@ -277,22 +252,22 @@ class DeckActor:
         handler = self._program.deck.handlers.on_idle
         if handler is None:
             return await self._work(turn)
-        self._idle = IdleWatch(handler, self._say_idle)
+        self._log.idle = watch = IdleWatch(handler, self._say_idle)
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._idle.run, self._asker())
+            nursery.start_soon(watch.run, self._asker())
             ended = await self._work(turn)
             nursery.cancel_scope.cancel()
-        self._idle = None
+        self._log.idle = None
         return ended
 
     async def _carry_out(self, calls: tuple[FunctionCall, ...]) -> None:
         self._live.doing = ", ".join([call.name for call in calls])
-        if self._idle is not None:
-            self._idle.pause()
+        if self._log.idle is not None:
+            self._log.idle.pause()
         begun, self._begun = self._begun, {}
         await CallRunner(self._asker()).carry_out(calls, begun=begun)
-        if self._idle is not None:
-            self._idle.go_on()
+        if self._log.idle is not None:
+            self._log.idle.go_on()
 
     def _asker(self) -> Asker:
         return Asker(
@@ -344,7 +319,7 @@ class DeckActor:
     ) -> None:
         if first:
             await self._append(first)
-        touch = None if self._idle is None else self._idle.touch
+        touch = None if self._log.idle is None else self._log.idle.touch
         found = await self._models.ask(request, self.state, self._account, touch)
         if isinstance(found, Failure):
             # The turn ends at the next step, and its end is logged with the rest.
@@ -367,20 +342,6 @@ class DeckActor:
         self._models.forget_unfinished()
         self._begun = plans
 
-    async def _append(self, entries: Sequence[Entry]) -> None:
-        """Write entries down, then count them, then show them."""
-        log, feed = self._log, self.state.feed
-        assert log is not None  # noqa: S101  # opened before the first turn
-        await log.append(entries)
-        for entry in entries:
-            feed(entry)
-        if self._teller.tracer.is_on:
-            for entry in entries:
-                if isinstance(entry, ItemAdded):
-                    self._teller.item_logged(entry)
-        if self._idle is not None and not is_of_handler(entries):
-            self._idle.touch()
-
     async def _finish(self, ended: TurnEnded) -> TurnEnded:
         """Keep what was half said, give every call an output, and the turn an end."""
         entries: list[Entry] = []
@@ -390,9 +351,13 @@ class DeckActor:
             if said and not ended.text:
                 text = "".join(item.text for item in said)
                 ended = msgspec.structs.replace(ended, text=text)
-        why = ended.failure.message if ended.failure else "the run ended"
-        entries += outputs_when_cut(self.state, why, self._teller.source)
+        if self.state.pending:
+            why = ended.failure.message if ended.failure else "the run ended"
+            entries += outputs_when_cut(self.state, why, self._teller.source)
         entries.append(ended)
+        if self._is_last:
+            # There will be no more, so this is the end of the log as well.
+            entries.append(self._end_after(ended, ended.status))
         await self._append(entries)
         self._has_finished = True
         self._models.forget_unfinished()

@@ -15,6 +15,7 @@ import msgspec
 import trio
 
 from gambit_actors.actors import searching
+from gambit_actors.actors.confined.own_files import Sources
 from gambit_actors.actors.exec_tool import PATH, Exec, Kept, run_group, run_program
 from gambit_actors.actors.file_tools import (
     ApplyPatch,
@@ -58,7 +59,7 @@ async def use_builtin(
     permissions: Permissions,
     *,
     folder: str,
-    sources: frozenset[str] = frozenset(),
+    sources: Sources = frozenset,
 ) -> Envelope:
     """Use a built-in tool for a model.
 

@@ -276,7 +276,12 @@ class CallRunner:
             program = self._asker.program
             file = self._asker.tree.real_path(program.deck.path)
             folder = file.rpartition("/")[0]
-            return await use_builtin(plan, program.permissions, folder=folder)
+            return await use_builtin(
+                plan,
+                program.permissions,
+                folder=folder,
+                sources=self._asker.tree.sources,
+            )
         target = plan.action.target
         if isinstance(target, Link):
             run_id = self._asker.state.started[plan.call.call_id].run_id

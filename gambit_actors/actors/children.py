@@ -249,7 +249,9 @@ async def _run_confined(asker: Asker, plan: ActionCall, host: "ActorHost") -> JS
         attempt=host.attempt,
         idempotency_key=host.idempotency_key,
     )
-    return await asker.tree.confinement.run(host.file, permissions, call, host)
+    return await asker.tree.confinement.run(
+        host.file, permissions, call, host, sources=asker.tree.sources
+    )
 
 
 def _tell_bug(asker: Asker, plan: ActionCall, problem: ActionFailed) -> None:

@@ -209,13 +209,15 @@ def _imported(path: str, text: bytes) -> ComputeDeck:
     digest = hashlib.sha256(path.encode(errors="replace") + b"\0" + text).hexdigest()
     name = f"gambit_action_{digest[:24]}"
     spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
+    if spec is None:
         msg = f"{path} is not a Python module"
         raise DeckError(msg)
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        # From the text that was read, and not from what Python has kept of the file:
+        # that is told apart by size and second, which an edit may leave as they were.
+        exec(compile(text, path, "exec", dont_inherit=True), module.__dict__)  # noqa: S102  # the author's code
     except (Exception, SystemExit) as problem:
         del sys.modules[name]
         msg = f"{path} cannot be imported: {words_of(problem)}"

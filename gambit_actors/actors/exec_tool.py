@@ -188,7 +188,7 @@ def _prepared(asked: Exec, reach: Reach) -> Prepared:
     if "\0" in "".join((asked.command, *asked.args)):
         raise Refused(400, "invalid_input", "the command or an argument has a NUL")
     home = reach.locate(".")
-    writable = own_writable(reach.permissions, home, reach.sources)
+    writable = own_writable(reach.permissions, home, sources=reach.sources)
     if writable is not None:
         message = f"programs are not run for this deck: {words_for(writable)}"
         raise Refused(403, "permission_denied", message)

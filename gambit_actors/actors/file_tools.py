@@ -18,7 +18,7 @@ from contextlib import suppress
 
 import msgspec
 
-from gambit_actors.actors.confined.own_files import is_own
+from gambit_actors.actors.confined.own_files import Sources, is_own
 from gambit_actors.actors.searching import (
     MAX_FILE_BYTES,
     MAX_TEXT,
@@ -65,7 +65,7 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
 
     permissions: Permissions
     folder: str
-    sources: frozenset[str] = frozenset()
+    sources: Sources = frozenset
 
     def locate(self, path: str) -> str:
         """Make a path absolute and follow its links; nothing need be there.
@@ -100,7 +100,7 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
         real = self.readable(path)
         if not self.permissions.can_write(real):
             raise Refused(403, "permission_denied", f"{path} may not be written")
-        if is_own(real, self.sources):
+        if is_own(real, self.sources()):
             message = f"{path} is part of a deck, and decks may not be changed"
             raise Refused(403, "permission_denied", message)
         return real

@@ -5,6 +5,7 @@ from typing import TypeAlias
 
 import trio
 
+from gambit_actors.actors.confined.own_files import OwnFiles
 from gambit_actors.deck.loader import DeckCache
 from gambit_actors.deck.model import Deck
 from gambit_actors.deck.reader import DeckReader
@@ -24,6 +25,8 @@ class DeckLoader:
     def __init__(self, reader: DeckReader) -> None:
         self._reader = reader
         self._cache = DeckCache()
+        # What decks are made from, which their code must not write.
+        self.own_files = OwnFiles(reader.real_path)
 
     async def load(self, deck: DeckLike) -> Deck:
         """Load a deck, reading again only what has changed.
@@ -33,11 +36,13 @@ class DeckLoader:
             RequestError: it is not the path of one.
         """
         if isinstance(deck, Deck):
-            await trio.lowlevel.checkpoint()
-            return deck
+            self.own_files.add(deck)
+            return deck  # noqa: ASYNC910  # there is nothing to wait for
         path = _path_of(deck)
         loaded = await trio.to_thread.run_sync(self._cache.load, self._reader, path)
-        return loaded.usable()
+        found = loaded.usable()
+        self.own_files.add(found)
+        return found
 
     def real_path(self, path: str) -> str:
         """The absolute path of a file of a deck."""

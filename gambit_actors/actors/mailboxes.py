@@ -18,6 +18,7 @@ class Turn(msgspec.Struct, kw_only=True, eq=False):
         context: what the deck is given to know; UNSET for nothing.
         message: what the user says; None if the deck is to speak first.
         is_continued: whether it was begun before, and its log says how far it came.
+        is_last: whether nothing more will be asked.
         scope: what the work on it is done in; None until it has begun.
         is_cancelled: whether whoever asked has called it off.
     """
@@ -25,6 +26,7 @@ class Turn(msgspec.Struct, kw_only=True, eq=False):
     context: JSONValue = msgspec.UNSET
     message: str | None = None
     is_continued: bool = False
+    is_last: bool = False
     scope: trio.CancelScope | None = None
     is_cancelled: bool = False
 
@@ -83,6 +85,7 @@ async def ask_once(
     """
     mailbox, inbox = trio.open_memory_channel[Turn](1)
     outbox, answers = trio.open_memory_channel[TurnEnded](1)
+    turn.is_last = True
     async with trio.open_nursery() as nursery:
         if hook is not None:
             hook.start(nursery)

@@ -53,6 +53,9 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         for name, price in self.prices.items():
             _check_number(f"the price of {name}: input", price.input, least=0)
             _check_number(f"the price of {name}: output", price.output, least=0)
+            if price.cached_input is not None:
+                what = f"the price of {name}: cached_input"
+                _check_number(what, price.cached_input, least=0)
         # "abc" is a collection of names, too, and it is the one way to lift a fence.
         names: object = self.unconfined
         if isinstance(names, str | bytes):

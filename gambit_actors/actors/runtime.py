@@ -134,7 +134,7 @@ class Runtime:
         options: RunOptions | None = None,
     ) -> RunResult:
         """Run a deck for one answer; a run that fails is a result like any other."""
-        loaded = deck if isinstance(deck, Deck) else await self.load(deck)
+        loaded = await self.load(deck)
         # Nobody can stream this one, so it needs no tracer of its own.
         begun = self._begin(loaded, options or self._options, self._tracer)
         context = checked_context(begun.program, message, context)
@@ -216,7 +216,7 @@ class Runtime:
     async def _open(
         self, deck: DeckLike, options: RunOptions
     ) -> AsyncIterator["Session"]:
-        loaded = deck if isinstance(deck, Deck) else await self.load(deck)
+        loaded = await self.load(deck)
         begun = self._begin(loaded, options, self._own_tracer())
         async with begun.converse() as session:
             yield session
@@ -345,6 +345,7 @@ class Runtime:
             confinement=self._confinement,
             load=self._decks.load,
             real_path=self._decks.real_path,
+            sources=self._decks.own_files.find,
             default_models=options.models,
             unconfined=options.unconfined,
             meta=SessionMeta(),

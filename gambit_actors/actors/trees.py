@@ -12,6 +12,7 @@ import trio
 
 from gambit_actors.actors.compute import Modules
 from gambit_actors.actors.confined.confinement import Confinement
+from gambit_actors.actors.confined.own_files import Sources
 from gambit_actors.actors.hook import ToolHook
 from gambit_actors.actors.program_cache import ProgramCache
 from gambit_actors.actors.session_meta import SessionMeta
@@ -180,6 +181,7 @@ class RunTree(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         threads: those that plain functions of actions run in. As many as there are
             calls: one that waits for a deck with code of its own must not keep it from
             having a thread.
+        sources: finds the files that decks are made from.
         secrets: texts that no log of the run may keep.
         past: the runs below that were begun by another process, by their ids, until
             somebody goes on with them.
@@ -205,6 +207,7 @@ class RunTree(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     default_models: tuple[str, ...] = ()
     unconfined: frozenset[str] = frozenset()
     secrets: set[str] = set()
+    sources: Sources = frozenset
     past: dict[str, PastRun] = {}
     answers: Mapping[str, Answer] = {}
 

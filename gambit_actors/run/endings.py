@@ -33,13 +33,15 @@ def outputs_when_cut(state: RunState, why: str, source: CallSource) -> list[Entr
     return entries
 
 
-def run_ended(state: RunState, status: RunStatus, spent: Spent) -> RunEnded:
+def run_ended(
+    last: TurnEnded | None, *, turns: int, status: RunStatus, spent: Spent
+) -> RunEnded:
     """The last entry, which sums up what is in the log before it."""
-    failure = state.ended.failure if state.ended else None
+    failure = last.failure if last else None
     return RunEnded(
         status=status,
         code=failure.code if failure else None,
-        turns=state.turns,
+        turns=turns,
         usage=spent.as_usage(),
         cost=spent.known_cost,
     )

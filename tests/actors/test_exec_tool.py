@@ -340,3 +340,29 @@ async def test_programs_leave_no_open_files(tmp_path: Path) -> None:
         await run(tmp_path, command="no-such")
 
     assert open_files() == before
+
+
+@pytest.mark.parametrize("write", [".", "..", "PROMPT.md", "code.py", True])
+async def test_no_program_for_a_deck_that_may_write_itself(
+    folder: Path, write: str | bool
+) -> None:
+    """A program could lift what binds it; a grant for a folder below is no harm."""
+    commands = RunAccess(commands=("sh",))
+    grant = write if isinstance(write, bool) else (os.path.realpath(folder / write),)  # noqa: ASYNC240
+    below = Permissions(run=commands, write=(f"{folder}/data",))
+
+    async def tried(permissions: Permissions) -> Envelope:
+        call = FunctionCall(call_id="call_1", name="exec", arguments="{}")
+        planned = BuiltinCall(call=call, tool=EXEC, arguments={"command": "sh"})
+        return await use_builtin(
+            planned,
+            permissions,
+            folder=str(folder),
+            sources=lambda: {f"{folder}/code.py"},
+        )
+
+    refused = await tried(Permissions(run=commands, write=grant))
+
+    assert problem(refused) == DENIED
+    assert "grant a folder below" in (refused.message or "")
+    assert not (await tried(below)).is_error

@@ -33,6 +33,7 @@ class Desk:
         self.secret.write_text("hidden\n")
         granted = (str(self.folder),)
         self.permissions = Permissions(read=granted, write=granted)
+        self.sources: list[Path] = []
 
     def put(self, name: str, content: str | bytes) -> Path:
         """Write a file in the deck's folder."""
@@ -41,7 +42,7 @@ class Desk:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         return path
 
-    async def use(self, tool: str, **arguments: JSONValue) -> Envelope:
+    async def use(self, tool: str, /, **arguments: JSONValue) -> Envelope:
         """Use a tool as a model does."""
         call = FunctionCall(call_id="call_1", name=tool, arguments="{}")
         planned = BuiltinCall(
@@ -49,7 +50,12 @@ class Desk:
             tool=TOOLS[tool],  # type: ignore[index]  # a test knows the names
             arguments=arguments,
         )
-        return await use_builtin(planned, self.permissions, folder=str(self.folder))
+        return await use_builtin(
+            planned,
+            self.permissions,
+            folder=str(self.folder),
+            sources=lambda: set(map(str, self.sources)),
+        )
 
     async def patch(self, path: str, *edits: tuple[str, str], **more: bool) -> Envelope:
         """Replace some texts by others."""
@@ -588,3 +594,37 @@ async def test_patches_side_by_side_are_all_kept(desk: Desk) -> None:
             nursery.start_soon(desk.patch, "a.txt", (name, "."))
 
     assert path.read_text() == "." * 20
+
+
+@pytest.mark.parametrize(
+    "path", ["PROMPT.md", "prompt.MD", "sub/PROMPT.md", "root.deck.md", "link.md"]
+)
+async def test_a_deck_is_not_changed_by_its_model(desk: Desk, path: str) -> None:
+    """What says how much a deck may do stays as it is, even where all is granted."""
+    desk.put("PROMPT.md", "text\n")
+    desk.put("root.deck.md", "text\n")
+    (desk.folder / "link.md").symlink_to("PROMPT.md")
+    desk.permissions = EVERYTHING
+
+    changed = await desk.patch(path, ("text", "more"))
+    created = await desk.patch(path, ("", "more"), create_if_missing=True)
+
+    assert [problem(changed), problem(created)] == [DENIED] * 2
+    assert changed.message == f"{path} is part of a deck, and decks may not be changed"
+    names = {"PROMPT.md", "root.deck.md", "link.md"}
+    assert {one.name for one in desk.folder.iterdir()} == names
+    assert (desk.folder / "PROMPT.md").read_text() == "text\n"
+
+
+async def test_what_a_deck_is_made_from_is_not_changed(desk: Desk) -> None:
+    """Its modules, what they import and its schemas stay; its other files change."""
+    desk.sources = [desk.put("code.py", "text\n"), desk.put("any.json", "text\n")]
+    for name in ("beside.py", "notes.md", "other.json", "data/script.py"):
+        desk.put(name, "text\n")
+
+    for name in ("code.py", "any.json", "beside.py"):
+        assert problem(await desk.patch(name, ("text", "more"))) == DENIED
+    new = await desk.patch("new.py", ("", "more"), create_if_missing=True)
+    assert problem(new) == DENIED
+    for name in ("notes.md", "other.json", "data/script.py"):
+        assert not (await desk.patch(name, ("text", "more"))).is_error

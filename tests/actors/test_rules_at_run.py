@@ -7,7 +7,8 @@ import pytest
 import trio
 
 from gambit_actors.actors.hook import ExternalCall, OnTool
-from gambit_actors.actors.runtime import RunOptions, open_runtime
+from gambit_actors.actors.options import RunOptions
+from gambit_actors.actors.runtime import open_runtime
 from gambit_actors.actors.sessions import RunResult
 from gambit_actors.deck.references import BUILTIN_TOOLS as BUILTIN_NAMES
 from gambit_actors.openresponses.base import JSONValue

@@ -3,14 +3,22 @@
 It refuses what cannot be enforced on this machine, rather than pretend.
 """
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 import trio
 
 from gambit_actors.actors.compute import ComputeHost
-from gambit_actors.actors.confined.messages import Call, Done, Failed, TooLarge
-from gambit_actors.actors.confined.pool import Crashed, WorkerPool
+from gambit_actors.actors.confined.messages import (
+    Call,
+    Confine,
+    Done,
+    Failed,
+    TooLarge,
+)
+from gambit_actors.actors.confined.own_files import Sources, own_writable, words_for
+from gambit_actors.actors.confined.pool import Crashed, Outcome, WorkerPool
 from gambit_actors.actors.confined.preparing import platform_here, prepare
 from gambit_actors.actors.confined.rules import Platform, gaps
 from gambit_actors.deck.permissions import Permissions
@@ -25,6 +33,26 @@ class CannotConfine(ActionFailed):
 
     def __init__(self, message: str) -> None:
         super().__init__(message, code="cannot_confine")
+
+
+class WritesItself(ActionFailed):
+    """The code may write what says how much it may do, and so it was not run."""
+
+    def __init__(self, found: str) -> None:
+        super().__init__(
+            f"the action is not run: {words_for(found)}", code="writes_itself"
+        )
+
+
+class NoProcess(ActionFailed):
+    """The system has no process for the code now, whatever its permissions are."""
+
+    def __init__(self, problem: OSError) -> None:
+        super().__init__(
+            f"no process could be started for the action: {problem.strerror}; "
+            "it has not run, and may be tried again",
+            code="no_process",
+        )
 
 
 class Confinement:
@@ -47,7 +75,13 @@ class Confinement:
                 self._pool.expect_calls()
 
     async def run(
-        self, file: str, permissions: Permissions, call: Call, host: ComputeHost
+        self,
+        file: str,
+        permissions: Permissions,
+        call: Call,
+        host: ComputeHost,
+        *,
+        sources: Sources = frozenset,
     ) -> object:
         """Run the code of a module, and give what it returned.
 
@@ -56,9 +90,12 @@ class Confinement:
             permissions: what it may do.
             call: what it is given.
             host: does what it asks for.
+            sources: what its deck and those around it are made from; see `OwnFiles`.
 
         Raises:
             CannotConfine: a permission cannot be enforced here.
+            WritesItself: the permissions allow the code to lift them.
+            NoProcess: the system has none to give.
             ActionFailed: the code said so, or raised something, or its process ended.
             DeckError: the module cannot be read.
         """
@@ -66,24 +103,43 @@ class Confinement:
         if found:
             await trio.lowlevel.checkpoint()
             raise CannotConfine("; ".join(found))
-        confine = await trio.to_thread.run_sync(
-            prepare, file, permissions, abandon_on_cancel=True
+        confine, writable = await trio.to_thread.run_sync(
+            _prepared, file, permissions, sources, abandon_on_cancel=True
         )
-        try:
-            outcome = await self._pool.run(confine, call, host)
-        except TooLarge as problem:
-            words = f"what the action is given is too large: {problem}"
-            raise ActionFailed(words, code="input_too_large") from problem
-        except OSError as problem:
-            words = f"no process can be started: {problem.strerror}"
-            raise CannotConfine(words) from problem
-        match outcome:
+        if writable is not None:
+            raise WritesItself(writable)
+        match await self._outcome(confine, call, host):
             case Done(result=result):
                 return result
             case Crashed(code=code, message=message):
                 raise ActionFailed(message, code=code)
             case Failed(code=code, message=message, details=details):
                 raise ActionFailed(message, code=code, details=details)
+
+    async def _outcome(
+        self, confine: Confine, call: Call, host: ComputeHost
+    ) -> Outcome:
+        try:
+            return await self._pool.run(confine, call, host)
+        except TooLarge as problem:
+            words = f"what the action is given is too large: {problem}"
+            raise ActionFailed(words, code="input_too_large") from problem
+        except UnicodeError as problem:
+            words = "what the action is given has text in it that is none"
+            raise ActionFailed(words, code="invalid_input") from problem
+        except OSError as problem:
+            raise NoProcess(problem) from problem
+
+
+def _prepared(
+    file: str, permissions: Permissions, sources: Sources
+) -> tuple[Confine, str | None]:
+    """What a process needs, and what of its own deck it could write. Blocks."""
+    confine = prepare(file, permissions)
+    folder = os.path.dirname(file)  # noqa: PTH120
+    modules = (file, *confine.modules.values())
+    found = own_writable(permissions, folder, modules=modules, sources=sources)
+    return confine, found
 
 
 @asynccontextmanager

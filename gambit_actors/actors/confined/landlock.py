@@ -99,6 +99,8 @@ def handled(rules: Rules, version: int) -> int:
         found |= READING
     if rules.write is not None:
         found |= _WRITING | _DEVICES
+    # The kernel refuses this to all that is restricted, unless it is granted again.
+    found |= REFER
     if rules.programs is not None:
         found |= EXECUTE
     for right, since in _SINCE.items():
@@ -110,6 +112,8 @@ def granted(rules: Rules) -> Iterator[tuple[str, int]]:
     """The rights that are left, by the path they hold for and below."""
     for path in (*rules.system, *(rules.read or ())):
         yield path, READING
+    for path in ("/",) if rules.write is None else ():
+        yield path, REFER
     for path in rules.write or ():
         yield path, _WRITING
     for path in (*(rules.programs or ()), *rules.helpers):

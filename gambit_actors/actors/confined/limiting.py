@@ -4,9 +4,11 @@ import ctypes
 import fcntl
 import os
 import resource
+import select
 import signal
 import sys
-from types import FrameType
+from contextlib import suppress
+from typing import NoReturn
 
 from gambit_actors.actors.confined import landlock, seccomp
 from gambit_actors.actors.confined.rules import Rules
@@ -41,8 +43,12 @@ def die_with(parent: int, lifeline: int) -> None:
         os._exit(1)
 
 
-def confine(rules: Rules) -> None:
+def confine(rules: Rules, lifeline: int) -> None:
     """Give up everything that the rules do not grant, for good.
+
+    Args:
+        rules: what is left.
+        lifeline: the pipe that ends with the parent.
 
     Raises:
         OSError: the kernel does not do it.
@@ -55,12 +61,8 @@ def confine(rules: Rules) -> None:
     _lower(resource.RLIMIT_NPROC, _own_tasks() + _PROCESSES)
     if rules.can_start_programs:
         # What a program leaves behind becomes ours, so that it can be seen.
-        libc = ctypes.CDLL(None)
-        libc.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-        # Killed at once, it could not hear the end of the pipe any more, which is what
-        # ends the programs it has started. So it is told, and ends them itself.
-        signal.signal(signal.SIGTERM, _end_group)
-        libc.prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGTERM, 0, 0, 0)
+        ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        _set_guard(lifeline)
     landlock.give_up_privileges()
     if landlock.abi():
         landlock.restrict(rules)
@@ -69,8 +71,34 @@ def confine(rules: Rules) -> None:
         seccomp.install(seccomp.filter_for(rules, machine))
 
 
-def _end_group(_signal: int, _frame: FrameType | None) -> None:
-    os.killpg(0, signal.SIGKILL)
+def _set_guard(lifeline: int) -> None:
+    """Start a process that kills this group when the parent is gone, or when we are.
+
+    The kernel ends this process with its parent, and that is not taken back. But it
+    does so for no program that we have started, and what else there is to hear of the
+    parent's end, code could undo here: it has our descriptors. The guard has its own,
+    and it is not confined, so nothing that is can send it a signal or look into it.
+    """
+    ours = os.getpid()
+    if os.fork() == 0:
+        _guard(lifeline, ours)
+    # Who has a pipe can open its other end as well, and keep it from ending.
+    os.close(lifeline)
+
+
+def _guard(lifeline: int, process: int) -> NoReturn:
+    try:
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        os.closerange(0, lifeline)
+        os.closerange(lifeline + 1, lifeline + _OPEN_FILES)
+        poll = select.poll()
+        poll.register(lifeline, 0)  # That it ends is told unasked.
+        with suppress(OSError):  # Not in Linux before 5.3.
+            poll.register(os.pidfd_open(process), select.POLLIN)
+        poll.poll()
+    finally:
+        os.killpg(0, signal.SIGKILL)
+        os._exit(1)
 
 
 def _own_tasks() -> int:

@@ -43,13 +43,20 @@ class Confine(_Message, tag="confine", frozen=True, kw_only=True):
 
 
 class Call(_Message, tag="call", frozen=True, kw_only=True):
-    """Run the deck of the module, once."""
+    """Run the deck of the module, once.
 
+    Attributes:
+        number: which call of the process it is, from 1; for whoever sends it to say.
+    """
+
+    number: int = 0
     input: JSONValue
     run_id: str
     action_call_id: str
     depth: int
     meta: dict[str, JSONValue]
+    attempt: int = 1
+    idempotency_key: str = ""
 
 
 class Spawned(_Message, tag="spawned", frozen=True, kw_only=True):
@@ -84,8 +91,17 @@ class Resolved(_Message, tag="resolved", frozen=True, kw_only=True):
 
 ToWorker: TypeAlias = Confine | Call | Spawned | NotSpawned | Resolved
 
+FIRST_CALL = 1
+"""The number of a process's first call. What importing says is said in that one."""
 
-class Logged(_Message, tag="log", frozen=True, kw_only=True):
+
+class _Said(_Message, frozen=True, kw_only=True):
+    """What a process says, and in which of its calls: what is late is not heeded."""
+
+    call: int = 0
+
+
+class Logged(_Said, tag="log", frozen=True, kw_only=True):
     """The code said something for the trace."""
 
     message: str
@@ -95,7 +111,7 @@ class Logged(_Message, tag="log", frozen=True, kw_only=True):
     meta: dict[str, JSONValue] | None = None
 
 
-class Spawn(_Message, tag="spawn", frozen=True, kw_only=True):
+class Spawn(_Said, tag="spawn", frozen=True, kw_only=True):
     """The code wants a deck to be run."""
 
     id: int
@@ -104,13 +120,13 @@ class Spawn(_Message, tag="spawn", frozen=True, kw_only=True):
     message: str | None = None
 
 
-class Unspawn(_Message, tag="unspawn", frozen=True, kw_only=True):
+class Unspawn(_Said, tag="unspawn", frozen=True, kw_only=True):
     """The code does not wait any more for a deck that it asked for."""
 
     id: int
 
 
-class Resolve(_Message, tag="resolve", frozen=True, kw_only=True):
+class Resolve(_Said, tag="resolve", frozen=True, kw_only=True):
     """The code wants to know the addresses of a host, to reach one of its ports."""
 
     id: int
@@ -119,27 +135,32 @@ class Resolve(_Message, tag="resolve", frozen=True, kw_only=True):
     family: int = 0
 
 
-class SetMeta(_Message, tag="set_meta", frozen=True, kw_only=True):
+class SetMeta(_Said, tag="set_meta", frozen=True, kw_only=True):
     """The code keeps something for the session; None forgets it."""
 
     key: str
     value: JSONValue = None
 
 
-class Say(_Message, tag="say", frozen=True, kw_only=True):
+class Say(_Said, tag="say", frozen=True, kw_only=True):
     """The code adds to the conversation."""
 
     role: Speaker
     content: str
 
 
-class Done(_Message, tag="done", frozen=True, kw_only=True):
-    """The code returned."""
+class Done(_Said, tag="done", frozen=True, kw_only=True):
+    """The code returned.
+
+    Attributes:
+        is_final: whether the process can take no further call.
+    """
 
     result: JSONValue
+    is_final: bool = False
 
 
-class Failed(_Message, tag="failed", frozen=True, kw_only=True):
+class Failed(_Said, tag="failed", frozen=True, kw_only=True):
     """The code said that it failed, raised something, or could not be imported.
 
     Attributes:
@@ -171,6 +192,7 @@ def encode(message: ToWorker | FromWorker) -> bytes:
     Raises:
         TooLarge: nobody would take it.
         TypeError: it has something in it that is not JSON.
+        UnicodeError: it has text in it that is none, such as half a pair.
     """
     data = _encoder.encode(message)
     if len(data) > MAX_MESSAGE_BYTES:

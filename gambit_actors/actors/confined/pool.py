@@ -12,6 +12,7 @@ what is done about it: the code can have nothing here that it could not have the
 
 import socket
 from collections import OrderedDict
+from contextlib import suppress
 from typing import TypeAlias
 
 import msgspec
@@ -95,6 +96,7 @@ class WorkerPool:
         Raises:
             OSError: no process can be started.
             TooLarge: what the code is given is.
+            UnicodeError: it has text in it that is none.
         """
         slot = _Slot(self._limiter)
         await slot.take()
@@ -124,7 +126,9 @@ class WorkerPool:
         self._busy.add(worker)
         outcome: Outcome | None = None
         try:
-            first = encode(confine) + encode(call) if is_new else encode(call)
+            worker.calls += 1
+            asked = encode(msgspec.structs.replace(call, number=worker.calls))
+            first = encode(confine) + asked if is_new else asked
             talk = _Conversation(worker, host, slot)
             talk.meta, talk.ports = call.meta, confine.rules.ports or ()
             outcome = await talk.hold(first)
@@ -152,12 +156,13 @@ class WorkerPool:
         blank, self._blank = self._blank, None
         if blank is None or not blank.is_alive:
             blank = WorkerProcess()
-        self.expect_calls()
+        with suppress(OSError):  # That is for the next call to hear, and not for this.
+            self.expect_calls()
         return blank, True
 
     def _can_keep(self, worker: WorkerProcess, confine: Confine) -> bool:
         # What a program has left running would run on between calls.
-        has_left = confine.rules.can_start_programs and worker.has_children
+        has_left = confine.rules.can_start_programs and worker.has_left
         is_fit = worker.is_alive and not worker.is_torn
         return is_fit and not has_left and not self._is_closed
 
@@ -170,9 +175,7 @@ class WorkerPool:
 
 def _is_whole(outcome: Outcome | None) -> bool:
     match outcome:
-        case Done():
-            return True
-        case Failed(is_final=is_final):
+        case Done(is_final=is_final) | Failed(is_final=is_final):
             return not is_final
         case _:
             return False
@@ -238,8 +241,8 @@ class _Conversation:
         return outcome
 
     async def _listen(self, nursery: trio.Nursery) -> Outcome:
-        await trio.lowlevel.checkpoint()
         while True:
+            await trio.lowlevel.checkpoint()
             try:
                 message = await self._worker.receive()
             except Gone:
@@ -249,15 +252,25 @@ class _Conversation:
             except (ValueError, RecursionError):
                 words = "the process of the action wrote what is no message"
                 return Crashed(code="action_crashed", message=words)
-            if isinstance(message, Done | Failed):
+            is_current = message.call == self._worker.calls
+            if is_current and isinstance(message, Done | Failed):
                 return message
-            if self._worker.received_bytes > MAX_CALL_BYTES:
-                words = f"the action said more than {MAX_CALL_BYTES:,} bytes"
-                return Crashed(code="action_flooded", message=words)
-            if len(self._asked) >= MAX_REQUESTS:
-                words = f"the action asked for more than {MAX_REQUESTS} things at once"
-                return Crashed(code="action_flooded", message=words)
-            await self._heed(message, nursery)
+            flooded = self._flooded()
+            if flooded is not None:
+                return flooded
+            # What is of a call that is over is of nobody's any more.
+            if is_current and not isinstance(message, Done | Failed):
+                await self._heed(message, nursery)
+
+    def _flooded(self) -> Crashed | None:
+        words = None
+        if self._worker.received_bytes > MAX_CALL_BYTES:
+            words = f"the action said more than {MAX_CALL_BYTES:,} bytes"
+        elif len(self._asked) >= MAX_REQUESTS:
+            words = f"the action asked for more than {MAX_REQUESTS} things at once"
+        if words is None:
+            return None
+        return Crashed(code="action_flooded", message=words)
 
     async def _heed(
         self,
@@ -269,7 +282,7 @@ class _Conversation:
         match message:
             case Logged():
                 if message.level in _LEVELS:
-                    self._host.log(msgspec.structs.asdict(message))
+                    self._host.log(_fields(message))
             case Spawn() | Resolve():
                 self._begin(message, nursery)
             case Unspawn(id=number) if number in self._asked:
@@ -313,12 +326,21 @@ class _Conversation:
             return NotSpawned(id=number, message=str(problem), code=None, meta=meta)
 
 
+def _fields(message: Logged) -> dict[str, JSONValue]:
+    """What was said, without the call that it was said in."""
+    fields = msgspec.structs.asdict(message)
+    del fields["call"]
+    return fields
+
+
 def _encoded(answer: Spawned | NotSpawned | Resolved) -> bytes:
     try:
         return encode(answer)
     except TooLarge as problem:
         words, code = f"its result is too large: {problem}", "result_too_large"
-        return encode(NotSpawned(id=answer.id, message=words, code=code, meta={}))
+    except UnicodeError:
+        words, code = "its result has text in it that is none", "invalid_result"
+    return encode(NotSpawned(id=answer.id, message=words, code=code, meta={}))
 
 
 async def _resolved(request: Resolve, ports: tuple[int, ...]) -> Resolved:

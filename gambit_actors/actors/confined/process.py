@@ -11,7 +11,7 @@ import subprocess
 import sys
 import sysconfig
 from collections import deque
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import trio
@@ -29,6 +29,8 @@ _STDLIB = sysconfig.get_path("stdlib")
 _CHUNK = 65_536
 # After SIGKILL only the kernel can keep a process, such as on a disk that is gone.
 _REAP_SECONDS = 5
+# One that may start programs has started a process of ours first; see `limiting`.
+_GUARDS = 1
 
 
 class Gone(Exception):  # it says more than with Error
@@ -42,16 +44,17 @@ class WorkerProcess:
     thread that started it ends, and Trio's other threads come and go.
 
     Attributes:
+        calls: how many it has been given.
         received_bytes: how much it has said since somebody set this to 0.
         is_torn: whether a message to it was left off in the middle.
     """
 
     def __init__(self) -> None:
-        requests, own_requests = os.pipe()
-        own_replies, replies = os.pipe()
-        lifeline, own_lifeline = os.pipe()
-        theirs = (requests, replies, lifeline)
-        try:
+        with ExitStack() as ours:
+            requests, own_requests = _pipe(ours)
+            own_replies, replies = _pipe(ours)
+            lifeline, own_lifeline = _pipe(ours)
+            theirs = (requests, replies, lifeline)
             self._process = subprocess.Popen(  # noqa: S603  # nothing of it is given
                 [
                     *(sys.executable, "-B", "-P", "-m"),
@@ -66,17 +69,18 @@ class WorkerProcess:
                 cwd="/",
                 start_new_session=True,
             )
-        except BaseException:
-            for number in (own_requests, own_replies, own_lifeline):
-                os.close(number)
-            raise
-        finally:
-            for number in theirs:
-                os.close(number)
+            # Without a way to hear of its end it is not kept.
+            ours.callback(self._process.wait)
+            ours.callback(self._process.kill)
+            has_pidfd = hasattr(os, "pidfd_open")
+            self._end = os.pidfd_open(self._process.pid) if has_pidfd else None
+            ours.pop_all()
+        for number in theirs:
+            os.close(number)
         self.pid = self._process.pid
+        self.calls = 0
         self.received_bytes = 0
         self.is_torn = False
-        self._end = os.pidfd_open(self.pid) if hasattr(os, "pidfd_open") else None
         self._lifeline: int | None = own_lifeline
         self._requests = trio.lowlevel.FdStream(own_requests)
         self._replies = trio.lowlevel.FdStream(own_replies)
@@ -89,16 +93,19 @@ class WorkerProcess:
         """Whether it has not ended yet, as far as is known without waiting."""
         if self._end is None:
             return self._process.returncode is None
-        return not select.select([self._end], [], [], 0)[0]
+        poll = select.poll()  # Unlike select, it takes descriptors beyond 1023.
+        poll.register(self._end, select.POLLIN)
+        return not poll.poll(0)
 
     @property
-    def has_children(self) -> bool:
-        """Whether it has started something that is still there, ended or not."""
+    def has_left(self) -> bool:
+        """Whether something it has started is still there, ended or not."""
         found = list(Path(f"/proc/{self.pid}/task").glob("*/children"))
         try:
-            return not found or any(file.read_text().strip() for file in found)
+            children = [pid for file in found for pid in file.read_text().split()]
         except OSError:
             return True
+        return not found or len(children) > _GUARDS
 
     @property
     def how_it_ended(self) -> str:
@@ -178,6 +185,14 @@ class WorkerProcess:
             if number is not None:
                 os.close(number)
         self._end = self._lifeline = None
+
+
+def _pipe(ours: ExitStack) -> tuple[int, int]:
+    """Open a pipe; both its ends are closed when the stack is."""
+    ends = os.pipe()
+    for number in ends:
+        ours.callback(os.close, number)
+    return ends
 
 
 def _environment() -> dict[str, str]:

@@ -27,7 +27,7 @@ _ALLOW, _REFUSE, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
 _SET_SECCOMP, _FILTER_MODE = 22, 2
 
-_AF_INET, _AF_INET6 = 2, 10
+_AF_UNIX, _AF_INET, _AF_INET6 = 1, 2, 10
 _SOCK_STREAM, _KIND_MASK, _TCP = 1, 0xF, 6
 _FAST_OPEN = 0x20000000
 _CLONE_THREAD = 0x00010000
@@ -68,12 +68,30 @@ _NEVER: dict[str, _Numbers] = {
     # Leaving the group of processes that is killed when the call is over,
     "setsid": (112, 157),
     "setpgid": (109, 154),
-    # memory and queues that are shared by number,
+    # memory, locks and queues that any process of the user has by a number, also of
+    # those that are there already,
     "shmget": (29, 194),
     "shmat": (30, 196),
-    "msgget": (68, 186),
+    "shmctl": (31, 195),
+    "shmdt": (67, 197),
     "semget": (64, 190),
+    "semop": (65, 193),
+    "semctl": (66, 191),
+    "semtimedop": (220, 192),
+    "msgget": (68, 186),
+    "msgsnd": (69, 189),
+    "msgrcv": (70, 188),
+    "msgctl": (71, 187),
     "mq_open": (240, 180),
+    "mq_unlink": (241, 181),
+    "mq_timedsend": (242, 182),
+    "mq_timedreceive": (243, 183),
+    "mq_notify": (244, 184),
+    "mq_getsetattr": (245, 185),
+    # the memory of others, moved about or taken back,
+    "migrate_pages": (256, 238),
+    "move_pages": (279, 239),
+    "process_mrelease": (448, 448),
     # other views of the file system, and files by their handles,
     "mount": (165, 40),
     "umount2": (166, 39),
@@ -92,6 +110,7 @@ _NEVER: dict[str, _Numbers] = {
     "name_to_handle_at": (303, 264),
     "open_by_handle_at": (304, 265),
     "fanotify_init": (300, 262),
+    "fanotify_mark": (301, 263),
     # and what only the owner of the machine has any use for.
     "bpf": (321, 280),
     "perf_event_open": (298, 241),
@@ -146,6 +165,26 @@ _MODES: dict[str, _Numbers] = {
     "file_setattr": (469, 469),
 }
 
+# Being told what others do in a folder; Landlock lets that pass for any there is.
+_WATCHING: dict[str, _Numbers] = {
+    "inotify_init": (253, None),
+    "inotify_init1": (294, 26),
+    "inotify_add_watch": (254, 27),
+}
+
+# How much of the processor a process gets, with the place of its id among the
+# arguments: 0 is the one that asks.
+_SCHEDULING: tuple[tuple[_Numbers, int], ...] = (
+    ((142, 118), 0),  # sched_setparam
+    ((144, 119), 0),  # sched_setscheduler
+    ((203, 122), 0),  # sched_setaffinity
+    ((314, 274), 0),  # sched_setattr
+    ((141, 140), 1),  # setpriority
+    ((251, 30), 1),  # ioprio_set
+)
+# The two that have another id first can be about all processes of a user, who is 0 too.
+_OF_USERS: tuple[tuple[_Numbers, int], ...] = (((141, 140), 2), ((251, 30), 3))
+
 # Programs that are no files, which Landlock lets pass.
 _NAMELESS: dict[str, _Numbers] = {
     "memfd_create": (319, 279),
@@ -160,6 +199,7 @@ _STARTING: dict[str, _Numbers] = {
 _CLONE: _Numbers = (56, 220)
 _CLONE3: _Numbers = (435, 435)
 _SOCKET: _Numbers = (41, 198)
+_SOCKETPAIR: _Numbers = (53, 199)
 _LISTEN: _Numbers = (50, 201)
 # Calls that send, with the place of their flags among their arguments.
 _SENDING: tuple[tuple[_Numbers, int], ...] = (
@@ -189,6 +229,8 @@ def filter_for(rules: Rules, on: Machine) -> list[Instruction]:
     if on.foreign:
         made += [(_IF_SET, 0, 1, on.foreign), (_RETURN, 0, 0, _KILL)]
     refused = dict(_NEVER)
+    if rules.read is not None:
+        refused |= _WATCHING
     if rules.write is not None:
         refused |= _MODES
     if rules.programs is not None:
@@ -201,8 +243,10 @@ def filter_for(rules: Rules, on: Machine) -> list[Instruction]:
     # limits of other processes are theirs.
     made += _on_call(_PRCTL[on.column], _if_argument(0, _SET_PARENT_DEATH_SIGNAL))
     made += _on_call(_PRLIMIT[on.column], _unless_argument(0, 0))
+    made += _scheduling(on)
     if not rules.can_start_programs:
         made += _threads_only(on)
+    made += _pairs(on)
     made += _sockets(rules, on)
     return [*made, (_RETURN, 0, 0, _ALLOW)]
 
@@ -251,9 +295,36 @@ def _threads_only(on: Machine) -> list[Instruction]:
     ]
 
 
+def _scheduling(on: Machine) -> list[Instruction]:
+    made: list[Instruction] = []
+    for numbers, kind in _OF_USERS:
+        is_user = [_argument(0), (_IF_EQUAL, 0, 1, kind), _refuse(errno.EPERM)]
+        made += _on_call(numbers[on.column], [*is_user, _number()])
+    for numbers, place in _SCHEDULING:
+        is_own = [_argument(place), (_IF_EQUAL, 1, 0, 0), _refuse(errno.EPERM)]
+        made += _on_call(numbers[on.column], [*is_own, _number()])
+    return made
+
+
+def _pairs(on: Machine) -> list[Instruction]:
+    # A pair of streams leads nowhere but to each other. One of packets can send to any
+    # socket by its path, and connect to it, without asking for a socket again.
+    is_stream = [
+        _argument(0),
+        (_IF_EQUAL, 1, 0, _AF_UNIX),
+        _refuse(),
+        _argument(1),
+        (_AND, 0, 0, _KIND_MASK),
+        (_IF_EQUAL, 1, 0, _SOCK_STREAM),
+        _refuse(),
+        _number(),
+    ]
+    return _on_call(_SOCKETPAIR[on.column], is_stream)
+
+
 def _sockets(rules: Rules, on: Machine) -> list[Instruction]:
     # Sockets of this machine (AF_UNIX) lead to other programs and are never allowed;
-    # a pair of them, which leads nowhere, is another call.
+    # pairs of them are another call, see above.
     if rules.network == "none":
         return _on_call(_SOCKET[on.column], [_refuse()])
     families = [
@@ -307,5 +378,5 @@ def _number() -> Instruction:
     return (_LOAD, 0, 0, _NUMBER)
 
 
-def _refuse() -> Instruction:
-    return (_RETURN, 0, 0, _REFUSE | errno.EACCES)
+def _refuse(number: int = errno.EACCES) -> Instruction:
+    return (_RETURN, 0, 0, _REFUSE | number)

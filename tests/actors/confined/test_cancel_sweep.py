@@ -12,7 +12,8 @@ import trio
 
 from gambit_actors.actors.hook import ExternalCall
 from gambit_actors.actors.memory_log import MemoryStore
-from gambit_actors.actors.runtime import RunOptions, open_runtime
+from gambit_actors.actors.options import RunOptions
+from gambit_actors.actors.runtime import open_runtime
 from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.providers.scripted import ScriptedProvider
 from gambit_actors.providers.scripts import Call, Reply

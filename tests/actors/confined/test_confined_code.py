@@ -245,10 +245,11 @@ async def test_a_refusal_says_what_was_refused(
 async def test_what_the_file_system_refuses_is_not_a_permission(tmp_path: Path) -> None:
     """An error that was not ours is told as the error it is."""
     source = "def run(ctx):\n    raise PermissionError(13, 'No', ctx.input)\n"
+    out = str(tmp_path / "out")
     async with bench(tmp_path) as on:
-        permissions = Permissions(read=(str(tmp_path),), write=(str(tmp_path),))
+        permissions = Permissions(read=(out,), write=(out,))
         with pytest.raises(ActionFailed, match="PermissionError") as caught:
-            await on.run(source, permissions, given=str(tmp_path / "a.txt"))
+            await on.run(source, permissions, given=f"{out}/a.txt")
     assert caught.value.code == "action_error"
 
 

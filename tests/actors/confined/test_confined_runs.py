@@ -8,7 +8,8 @@ import pytest
 
 from gambit_actors.actors.confined.rules import Platform
 from gambit_actors.actors.memory_log import MemoryStore
-from gambit_actors.actors.runtime import RunOptions, open_runtime
+from gambit_actors.actors.options import RunOptions
+from gambit_actors.actors.runtime import open_runtime
 from gambit_actors.deck.permissions import Permissions
 from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.openresponses.items import Message

@@ -41,6 +41,10 @@ PIPE = (
     "    pipe = [one for one in gc.get_objects() if type(one).__name__ == 'Pipe'][0]\n"
     "    out = pipe._replies\n"
 )
+MANY = """
+    for n in range(2000):
+        pipe.send(Spawn(call=1, id=n, path='slow', input=0))
+"""
 # Nested more deeply than can be read.
 DEEP = """
     os.write(out, b'\\0\\0\\x40\\0{"type":"done","result":' + b'[' * 16360)
@@ -192,12 +196,12 @@ async def test_a_program_left_running_costs_the_process(tmp_path: Path) -> None:
         (DEEP, "action_crashed", "no message"),
         ("    os.write(out, b'\\xff' * 8)\n", "action_flooded", "more than is taken"),
         (
-            "    while True:\n        pipe.send(Logged(message='x' * 2**20))\n",
+            "    while True:\n        pipe.send(Logged(call=1, message='x' * 2**20))\n",
             "action_flooded",
             "said more than",
         ),
         (
-            "    [pipe.send(Spawn(id=n, path='slow', input=0)) for n in range(2000)]\n",
+            MANY,
             "action_flooded",
             "more than 1000 things",
         ),

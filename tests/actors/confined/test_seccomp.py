@@ -10,6 +10,7 @@ from gambit_actors.actors.confined.seccomp import MACHINES, Instruction, filter_
 
 X86, ARM = MACHINES["x86_64"], MACHINES["aarch64"]
 ALLOW, KILL = 0x7FFF0000, 0x80000000
+DENY = 0x00050000 | errno.EPERM
 REFUSE, MISSING = 0x00050000 | errno.EACCES, 0x00050000 | errno.ENOSYS
 
 
@@ -74,6 +75,60 @@ def test_calls_are_refused_by_rule(  # noqa: PLR0913  # one number for each call
     assert decided(tcp, mark, socket, 2, 2, 0) == REFUSE
     assert decided(tcp, mark, socket, 2, 1, 262) == REFUSE
     assert decided(filter_for(rules(ports=()), machine), mark, socket, 2, 1) == REFUSE
+
+
+@pytest.mark.parametrize(
+    ("machine", "numbers"),
+    [
+        (X86, (*range(64, 72), 29, 30, 31, 220, *range(240, 246))),
+        (ARM, tuple(range(180, 198))),
+    ],
+)
+def test_what_is_shared_by_number_is_refused(
+    machine: seccomp.Machine, numbers: tuple[int, ...]
+) -> None:
+    """Every call for queues, locks and memory of System V, and for POSIX queues."""
+    free = filter_for(rules(), machine)
+    assert {decided(free, machine.mark, number) for number in numbers} == {REFUSE}
+
+
+@pytest.mark.parametrize(
+    ("machine", "socketpair", "inotify"), [(X86, 53, 294), (ARM, 199, 26)]
+)
+def test_pairs_and_watches(
+    machine: seccomp.Machine, socketpair: int, inotify: int
+) -> None:
+    """Pairs are streams of this machine; watching goes with reading everything."""
+    mark, flags = machine.mark, 0o2004000
+    for changes in ({}, {"ports": ()}, {"ports": (443,)}):
+        made = filter_for(rules(**changes), machine)
+        assert decided(made, mark, socketpair, 1, 1 | flags) == ALLOW
+        for kind in (2, 3, 5, 2 | flags):
+            assert decided(made, mark, socketpair, 1, kind) == REFUSE
+        assert decided(made, mark, socketpair, 30, 1) == REFUSE
+    assert decided(filter_for(rules(), machine), mark, inotify) == ALLOW
+    assert decided(filter_for(rules(read=()), machine), mark, inotify) == REFUSE
+
+
+@pytest.mark.parametrize(
+    ("machine", "by_id", "by_kind"),
+    [
+        (X86, (142, 144, 203, 314), {141: 2, 251: 3}),
+        (ARM, (118, 119, 122, 274), {140: 2, 30: 3}),
+    ],
+)
+def test_only_itself_is_scheduled(
+    machine: seccomp.Machine, by_id: tuple[int, ...], by_kind: dict[int, int]
+) -> None:
+    """Priorities are for the process that asks, and never for all of a user."""
+    free = filter_for(rules(), machine)
+    for number in by_id:
+        assert decided(free, machine.mark, number, 0) == ALLOW
+        assert decided(free, machine.mark, number, 4711) == DENY
+    for number, of_user in by_kind.items():
+        assert decided(free, machine.mark, number, of_user - 2, 0) == ALLOW
+        assert decided(free, machine.mark, number, of_user - 2, 4711) == DENY
+        assert decided(free, machine.mark, number, of_user, 0) == DENY
 
 
 def test_calls_of_another_table_end_the_process() -> None:

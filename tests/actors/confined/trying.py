@@ -100,14 +100,8 @@ class Bench:
         self.folder = folder
         self.asked = Asked()
 
-    async def run(
-        self,
-        source: str,
-        permissions: Permissions = NOTHING,
-        *,
-        given: JSONValue = None,
-    ) -> JSONValue:
-        """Run a module with the text, which defines a deck or a function ``run``."""
+    def write(self, source: str) -> Path:
+        """Write a module with the text, unless it is there."""
         if "define_deck" not in source:
             source = (
                 "from gambit_actors import define_deck\n"
@@ -116,6 +110,17 @@ class Bench:
         file = self.folder / "tried.py"
         if not file.exists() or file.read_text() != source:
             file.write_text(source)
+        return file
+
+    async def run(
+        self,
+        source: str,
+        permissions: Permissions = NOTHING,
+        *,
+        given: JSONValue = None,
+    ) -> JSONValue:
+        """Run a module with the text, which defines a deck or a function ``run``."""
+        file = self.write(source)
         call = Call(
             input=given,
             run_id="run-1",

@@ -1,0 +1,106 @@
+"""The log of one run as its actor has it: written down, then counted, then shown."""
+
+from collections.abc import Sequence
+
+import trio
+
+from gambit_actors.actors.handlers import IdleWatch, is_of_handler
+from gambit_actors.actors.telling import Teller
+from gambit_actors.actors.trees import RunTree
+from gambit_actors.errors import StoreError
+from gambit_actors.run.entries import Entry, ItemAdded, RunEnded, RunStarted
+from gambit_actors.run.ports import ItemLog, LogReopened
+from gambit_actors.run.states import RunState
+from gambit_actors.trace.tracer import complain
+
+
+class RunLog:
+    """Writes the entries of one run.
+
+    Args:
+        tree: has the store, and what is secret.
+        run: how the log begins.
+        teller: shows what is in it.
+        reopened: the log, if another process had begun it.
+
+    Attributes:
+        state: what the entries add up to.
+        idle: told of signs of life; None if nobody watches for them.
+        is_broken: whether it takes nothing more.
+    """
+
+    __slots__ = (
+        "_log",
+        "_reopened",
+        "_run",
+        "_teller",
+        "_tree",
+        "idle",
+        "is_broken",
+        "state",
+    )
+
+    def __init__(
+        self,
+        tree: RunTree,
+        run: RunStarted,
+        teller: Teller,
+        reopened: LogReopened | None,
+    ) -> None:
+        self.state = RunState()
+        self.idle: IdleWatch | None = None
+        self.is_broken = False
+        self._tree = tree
+        self._run = run
+        self._teller = teller
+        self._reopened = reopened
+        self._log: ItemLog | None = None
+
+    async def open(self) -> None:
+        """Begin the log, or take in what is in it."""
+        feed, secrets = self.state.feed, self._tree.secrets
+        if self._reopened is None:
+            self._log = await self._tree.store.open_log(self._run)
+            self._log.hide(secrets)
+            feed(self._run)
+            return
+        self._log = self._reopened.log
+        self._log.hide(secrets)
+        for entry in self._reopened.entries:
+            feed(entry)
+        await trio.lowlevel.checkpoint_if_cancelled()
+
+    async def append(self, entries: Sequence[Entry]) -> None:
+        """Write entries down, then count them, then show them."""
+        log, feed = self._log, self.state.feed
+        assert log is not None  # noqa: S101  # opened before the first turn
+        await log.append(entries)
+        for entry in entries:
+            feed(entry)
+        if self._teller.tracer.is_on:
+            for entry in entries:
+                if isinstance(entry, ItemAdded):
+                    self._teller.item_logged(entry)
+        if self.idle is not None and not is_of_handler(entries):
+            self.idle.touch()
+
+    async def close(self, ended: RunEnded) -> None:  # noqa: ASYNC910  # a log waits
+        """Write that nothing more will come, and let go of the log; once.
+
+        Args:
+            ended: what is written, unless that has been.
+        """
+        log, state = self._log, self.state
+        if log is None:
+            return  # noqa: ASYNC910  # there is nothing to wait for
+        try:
+            if not (self.is_broken or state.is_over):
+                await log.append([ended])
+                state.feed(ended)
+            self._log = None
+            await log.aclose()
+        except StoreError as problem:
+            # The turns have been written; the log looks as if there was to be another.
+            complain(
+                "a run has no end in its log", run=self._run.run_id, why=str(problem)
+            )
