@@ -7,7 +7,7 @@ from trio.testing import MockClock
 
 from gambit_actors.actors.hook import ExternalCall
 from gambit_actors.actors.mailboxes import Turn, ask_once
-from gambit_actors.actors.runtime import RunOptions
+from gambit_actors.actors.options import RunOptions
 from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.openresponses.items import FunctionCall, FunctionCallOutput, Message
 from gambit_actors.providers.scripts import Call, Reply

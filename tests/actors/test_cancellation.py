@@ -8,9 +8,9 @@ import trio
 from trio.testing import MockClock
 
 from gambit_actors.actors.hook import ExternalCall
-from gambit_actors.actors.runtime import RunOptions
+from gambit_actors.actors.options import RunOptions
 from gambit_actors.openresponses.base import JSONValue
-from gambit_actors.openresponses.items import FunctionCall
+from gambit_actors.openresponses.items import FunctionCall, FunctionCallOutput
 from gambit_actors.providers.scripts import Call, Reply, TokenCount
 from gambit_actors.run.entries import RunEnded, TurnEnded, TurnStarted
 from gambit_actors.run.states import state_from_entries
@@ -74,14 +74,26 @@ def script() -> list[Reply]:
     ]
 
 
-async def on_tool(_call: ExternalCall) -> JSONValue:
-    """A tool with something to tidy up."""
-    try:
-        await trio.sleep(0.2)
-    finally:
-        with trio.CancelScope(shield=True):
-            await trio.lowlevel.checkpoint()
-    return "noted"
+class Tool:
+    """A tool with something to tidy up, which knows the calls it has carried out."""
+
+    def __init__(self) -> None:
+        self.carried_out: list[str] = []
+
+    async def __call__(self, call: ExternalCall) -> JSONValue:
+        """Take some time; what was not cancelled has happened."""
+        try:
+            await trio.sleep(0.2)
+        finally:
+            with trio.CancelScope(shield=True):
+                await trio.lowlevel.checkpoint()
+        self.carried_out.append(call.action_call_id)
+        return f"noted {call.action_call_id}"
+
+
+async def on_tool(call: ExternalCall) -> JSONValue:
+    """Carry out one call."""
+    return await Tool()(call)
 
 
 class CancelAt(trio.abc.Instrument):
@@ -116,16 +128,33 @@ def check_nothing_is_left(on: Stage) -> None:
         assert state_from_entries(entries).pending == {}
 
 
+def check_what_happened_is_known(on: Stage, carried_out: list[str]) -> None:
+    """Check that a log has the real output of every call that was carried out."""
+    told = {
+        item.call_id: item.output
+        for log in on.store.logs.values()
+        for item in items_in(log.entries)
+        if isinstance(item, FunctionCallOutput) and isinstance(item.output, str)
+    }
+    payloads = {call_id: json.loads(told[call_id]) for call_id in carried_out}
+    found = {call_id: said.get("payload") for call_id, said in payloads.items()}
+    assert found == {call_id: f"noted {call_id}" for call_id in carried_out}
+
+
 @pytest.mark.slow
 @pytest.mark.spec("CARD-10")
 async def test_a_run_can_be_cancelled_at_every_step(
     autojump_clock: MockClock, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Wherever a cancel comes: no task, no open trace, and one output for each call."""
-    options = RunOptions(on_tool=on_tool)
-    step, cancelled = 0, 0
+    """Wherever a cancel comes: no task, no open trace, and one output for each call.
+
+    Where a tool has been used that output is the real one, whoever was cancelled then.
+    """
+    step, cancelled, known = 0, 0, 0
     while True:
         step += 1
+        tool = Tool()
+        options = RunOptions(on_tool=tool)
         tasks = trio.lowlevel.current_statistics().tasks_living
         async with stage(files(), script(), options) as on:
             deck = await on.runtime.load("PROMPT.md")
@@ -137,12 +166,16 @@ async def test_a_run_can_be_cancelled_at_every_step(
                 finally:
                     trio.lowlevel.remove_instrument(instrument)
             check_nothing_is_left(on)
+            check_what_happened_is_known(on, tool.carried_out)
         assert trio.lowlevel.current_statistics().tasks_living == tasks
         cancelled += scope.cancelled_caught
+        known += scope.cancelled_caught * len(tool.carried_out)
         if instrument.left > 0:
             break
     assert result.text == "Done."
     assert cancelled > 60
+    assert known > 30
+    assert len(tool.carried_out) == 3
     with capsys.disabled():
         print(f"\n{cancelled} cancellations, nothing left behind")  # noqa: T201
 

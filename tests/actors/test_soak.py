@@ -19,7 +19,8 @@ import trio
 
 from gambit_actors.actors.hook import ExternalCall
 from gambit_actors.actors.memory_log import MemoryStore
-from gambit_actors.actors.runtime import RunOptions, Runtime, open_runtime
+from gambit_actors.actors.options import RunOptions
+from gambit_actors.actors.runtime import Runtime, open_runtime
 from gambit_actors.deck.model import Deck
 from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.providers.scripted import ScriptedProvider
