@@ -64,8 +64,8 @@ class ModelCalls:
         self._teller = teller
         self._told = 0
         self._pieces: list[Event] = []
-        # An answer that is not in the log yet, and how to tell of it when it is.
-        self._untold: Callable[[Response | None], None] | None = None
+        # A call whose answer is not in the log yet: its span, its model, its pass.
+        self._untold: tuple[str, str, int] | None = None
 
     async def ask(
         self,
@@ -105,15 +105,25 @@ class ModelCalls:
                 self._teller.failover(model, models[index + 1], _told(found))
         return Failure(code="model_unavailable", message=str(found))  # noqa: ASYNC910  # there was one to ask
 
-    def tell(self, logged: Response | None) -> None:
-        """Tell of the last answer, once.
+    def tell(
+        self, logged: Response | None, problem: ProviderError | None = None
+    ) -> None:
+        """Tell of the last call, once.
 
         Args:
             logged: the answer, if it is in the log; None if it came to nothing.
+            problem: what went wrong, if something did.
         """
-        tell, self._untold = self._untold, None
-        if tell is not None:
-            tell(logged)
+        untold, self._untold = self._untold, None
+        if untold is not None:
+            span, model, pass_number = untold
+            self._teller.model_result(
+                span,
+                model,
+                pass_number=pass_number,
+                response=logged,
+                error=None if problem is None else _told(problem),
+            )
 
     def unfinished(self) -> tuple[Message, ...]:
         """What a model had said when it was cut, if one was.
@@ -215,25 +225,13 @@ class ModelCalls:
             new=len(sent) - self._told,
         )
         self._told = len(sent)
-        problem: ProviderError | None = None
-
-        def tell(response: Response | None) -> None:
-            teller.model_result(
-                span,
-                model,
-                pass_number=pass_number,
-                response=response,
-                error=None if problem is None else _told(problem),
-            )
-
-        self._untold = tell
+        self._untold = (span, model, pass_number)
         try:
             response = await self._tree.provider.responses(
                 request, context, self._on_event(span, model, touch)
             )
         except ProviderError as raised:
-            problem = raised
-            self.tell(None)
+            self.tell(None, raised)
             return raised  # noqa: ASYNC910  # a provider has waited
         except BaseException:
             self.tell(None)

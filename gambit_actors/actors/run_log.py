@@ -58,25 +58,23 @@ class RunLog:
 
     async def open(self) -> None:
         """Begin the log, or take in what is in it."""
-        feed, secrets = self.state.feed, self._tree.secrets
+        state, secrets = self.state, self._tree.secrets
         if self._reopened is None:
             self._log = await self._tree.store.open_log(self._run)
             self._log.hide(secrets)
-            feed(self._run)
+            state.feed(self._run)
             return
         self._log = self._reopened.log
         self._log.hide(secrets)
-        for entry in self._reopened.entries:
-            feed(entry)
+        state.feed_all(self._reopened.entries)
         await trio.lowlevel.checkpoint_if_cancelled()
 
     async def append(self, entries: Sequence[Entry]) -> None:
         """Write entries down, then count them, then show them."""
-        log, feed = self._log, self.state.feed
+        log = self._log
         assert log is not None  # noqa: S101  # opened before the first turn
         await log.append(entries)
-        for entry in entries:
-            feed(entry)
+        self.state.feed_all(entries)
         if self._teller.tracer.is_on:
             for entry in entries:
                 if isinstance(entry, ItemAdded):

@@ -4,7 +4,7 @@ A `RunTree` is made for a root and handed down. It has the ports, the trace, the
 of the whole run, and the list of who is alive.
 """
 
-import secrets
+import os
 from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
@@ -225,4 +225,4 @@ class RunTree(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 def new_id(prefix: str) -> str:
     """An id that nobody else has."""
-    return f"{prefix}-{secrets.token_hex(12)}"
+    return f"{prefix}-{os.urandom(12).hex()}"

@@ -59,6 +59,7 @@ class Spent(msgspec.Struct, kw_only=True, gc=False):
         cost: of what has a price.
         has_unknown_cost: whether a model was asked whose price nobody knows.
         models: those that answered, in the order in which they first did.
+        usage: the tokens as they were last asked for; None if they are others by now.
     """
 
     input_tokens: int = 0
@@ -71,6 +72,7 @@ class Spent(msgspec.Struct, kw_only=True, gc=False):
     calls: int = 0
     decks: int = 0
     models: dict[str, None] = {}
+    usage: Usage | None = None
 
     @property
     def total_tokens(self) -> int:
@@ -91,6 +93,7 @@ class Spent(msgspec.Struct, kw_only=True, gc=False):
         else:
             self.cost += price.cost_of(usage)
         if usage is not None:
+            self.usage = None
             self.input_tokens += usage.input_tokens
             self.output_tokens += usage.output_tokens
             self.cached_tokens += usage.input_tokens_details.cached_tokens
@@ -98,6 +101,7 @@ class Spent(msgspec.Struct, kw_only=True, gc=False):
 
     def add(self, other: "Spent") -> None:
         """Count what a part below has used."""
+        self.usage = None
         self.input_tokens += other.input_tokens
         self.output_tokens += other.output_tokens
         self.cached_tokens += other.cached_tokens
@@ -111,15 +115,16 @@ class Spent(msgspec.Struct, kw_only=True, gc=False):
 
     def as_usage(self) -> Usage:
         """The tokens in the form of a response."""
-        return Usage(
-            input_tokens=self.input_tokens,
-            output_tokens=self.output_tokens,
-            total_tokens=self.total_tokens,
-            input_tokens_details=InputTokensDetails(cached_tokens=self.cached_tokens),
-            output_tokens_details=OutputTokensDetails(
-                reasoning_tokens=self.reasoning_tokens
-            ),
-        )
+        if self.usage is None:
+            cached, reasoning = self.cached_tokens, self.reasoning_tokens
+            self.usage = Usage(
+                input_tokens=self.input_tokens,
+                output_tokens=self.output_tokens,
+                total_tokens=self.total_tokens,
+                input_tokens_details=InputTokensDetails(cached_tokens=cached),
+                output_tokens_details=OutputTokensDetails(reasoning_tokens=reasoning),
+            )
+        return self.usage
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -147,6 +152,9 @@ class Reserved(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     output_tokens: int
     tokens: int
     cost: float
+
+
+_NOTHING = Reserved(output_tokens=0, tokens=0, cost=0.0)
 
 
 class Short(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -203,7 +211,7 @@ class Account:
         self.max_cost = max_cost
         self.spent = Spent()
         self.expecting = 0
-        self.lost = Reserved(output_tokens=0, tokens=0, cost=0.0)
+        self.lost = _NOTHING
         self.is_limited: bool = (
             max_tokens is not None
             or max_cost is not None

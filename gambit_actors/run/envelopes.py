@@ -90,24 +90,41 @@ def refusal(
 
 def output_text(envelope: Envelope, source: CallSource) -> str:
     """Write an envelope as the output of a call."""
-    fields: dict[str, JSONValue] = {
-        "runId": source.run_id,
-        "actionCallId": source.call_id,
-        "source": {"deckPath": source.deck_path, "actionName": source.name},
-    }
-    if source.parent_call_id is not None:
-        fields["parentActionCallId"] = source.parent_call_id
-    said = {
-        "status": envelope.status,
-        "payload": envelope.payload,
-        "message": envelope.message,
-        "code": envelope.code,
-        "meta": envelope.meta,
-    }
-    absent = (None, msgspec.UNSET)
-    fields |= {
-        key: value
-        for key, value in said.items()
-        if value is not msgspec.UNSET and (key == "payload" or value not in absent)
-    }
-    return _encode(fields).decode()
+    output = _Output(
+        run_id=source.run_id,
+        action_call_id=source.call_id,
+        parent_action_call_id=source.parent_call_id,
+        source=_Source(deck_path=source.deck_path, action_name=source.name),
+        status=envelope.status,
+        payload=envelope.payload,
+        message=envelope.message,
+        code=envelope.code,
+        meta=envelope.meta,
+    )
+    return _encode(output).decode()
+
+
+class _Source(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
+    deck_path: str
+    action_name: str
+
+
+class _Output(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    omit_defaults=True,
+    rename="camel",
+    gc=False,
+):
+    """An envelope with the call that it answers; what is not said is left out."""
+
+    run_id: str
+    action_call_id: str
+    source: _Source
+    parent_action_call_id: str | None = None
+    status: float | None = None
+    payload: JSONValue = msgspec.UNSET
+    message: str | None = None
+    code: str | None = None
+    meta: dict[str, JSONValue] | None = None

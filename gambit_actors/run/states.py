@@ -4,7 +4,7 @@
 the same entries, so both come to the same state, and to the same next step.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from gambit_actors.openresponses.base import JSONValue
@@ -99,6 +99,12 @@ class RunState:
         # By type, and not by a match: this runs for every entry of every run.
         self._FEEDS[type(entry)](self, entry)
 
+    def feed_all(self, entries: Sequence[Entry]) -> None:
+        """Take in entries, one after the other."""
+        feeds = self._FEEDS
+        for entry in entries:
+            feeds[type(entry)](self, entry)
+
     def _begin(self, entry: RunStarted) -> None:
         self.run = entry
 
@@ -189,9 +195,8 @@ class RunState:
     }
 
 
-def state_from_entries(entries: list[Entry]) -> RunState:
+def state_from_entries(entries: Sequence[Entry]) -> RunState:
     """Make the state of a run from its log."""
     state = RunState()
-    for entry in entries:
-        state.feed(entry)
+    state.feed_all(entries)
     return state

@@ -94,7 +94,8 @@ def _ask(
     program: Program, state: RunState, max_passes: int, complaint: str | None = None
 ) -> Step:
     if state.passes >= max_passes:
-        message = f"the deck did not come to an answer in {max_passes} passes"
+        passes = "1 pass" if max_passes == 1 else f"{max_passes} passes"
+        message = f"the deck did not come to an answer in {passes}"
         if complaint is not None:
             message += f": {complaint}"
         return Finish(_failed("max_passes", message, text="".join(state.said)))
