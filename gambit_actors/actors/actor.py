@@ -79,6 +79,7 @@ class DeckActor:
 
     __slots__ = (
         "_account",
+        "_answer",
         "_append",
         "_asked_bounds",
         "_begun",
@@ -125,7 +126,9 @@ class DeckActor:
         self._begun: dict[str, PlannedCall] = {}
         self._teller = Teller(tree.tracer, run, program, self.span)
         self._log = RunLog(tree, run, self._teller, reopened)
+        self._log.on_logged = self._tell_answer
         self._append = self._log.append
+        self._answer: Response | None = None
         self.state = self._log.state
         self._live = Live(
             run_id=run.run_id,
@@ -177,6 +180,7 @@ class DeckActor:
                     await self._log.close(ended)
                 raise
             finally:
+                self._models.tell(None)  # One that could not be written down.
                 del tree.live[run.run_id]
 
     def _end_after(self, last: TurnEnded | None, status: RunStatus) -> RunEnded:
@@ -333,14 +337,21 @@ class DeckActor:
         # one write for each pass.
         is_whole = response.status == "completed"
         plans = planned_calls(self._program, items) if is_whole else {}
-        logged: Response | None = None
-        try:
-            await self._append([answered, *added, *beginnings(plans)])
-            logged = response
-        finally:
-            self._models.tell(logged)
+        entries: list[Entry] = [answered, *added, *beginnings(plans)]
+        self._answer = response
+        if plans:
+            await self._append(entries)
+            self._tell_answer()
+        else:
+            # The next step ends the turn, or asks again, and is written with it.
+            self._log.hold_back(entries)
         self._models.forget_unfinished()
         self._begun = plans
+
+    def _tell_answer(self) -> None:
+        """Tell of the model's answer, now that it is in the log."""
+        answer, self._answer = self._answer, None
+        self._models.tell(answer)
 
     async def _finish(self, ended: TurnEnded) -> TurnEnded:
         """Keep what was half said, give every call an output, and the turn an end."""

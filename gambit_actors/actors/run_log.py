@@ -1,6 +1,6 @@
 """The log of one run as its actor has it: written down, then counted, then shown."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import trio
 
@@ -27,9 +27,11 @@ class RunLog:
         state: what the entries add up to.
         idle: told of signs of life; None if nobody watches for them.
         is_broken: whether it takes nothing more.
+        on_logged: called once, when what is held back has been written.
     """
 
     __slots__ = (
+        "_held",
         "_log",
         "_reopened",
         "_run",
@@ -37,6 +39,7 @@ class RunLog:
         "_tree",
         "idle",
         "is_broken",
+        "on_logged",
         "state",
     )
 
@@ -55,6 +58,17 @@ class RunLog:
         self._teller = teller
         self._reopened = reopened
         self._log: ItemLog | None = None
+        self._held: list[Entry] = []
+        self.on_logged: Callable[[], None] | None = None
+
+    def hold_back(self, entries: Sequence[Entry]) -> None:
+        """Count entries that are written down with those that come next.
+
+        What ends a turn is mostly known as soon as there is an answer: then there is
+        one write for both.
+        """
+        self._held += entries
+        self.state.feed_all(entries)
 
     async def open(self) -> None:
         """Begin the log, or take in what is in it."""
@@ -73,13 +87,21 @@ class RunLog:
         """Write entries down, then count them, then show them."""
         log = self._log
         assert log is not None  # noqa: S101  # opened before the first turn
-        await log.append(entries)
+        held, self._held = self._held, []
+        written = [*held, *entries] if held else entries
+        try:
+            await log.append(written)
+        except BaseException:
+            self._held = held + self._held
+            raise
         self.state.feed_all(entries)
+        if held and self.on_logged is not None:
+            self.on_logged()
         if self._teller.tracer.is_on:
-            for entry in entries:
+            for entry in written:
                 if isinstance(entry, ItemAdded):
                     self._teller.item_logged(entry)
-        if self.idle is not None and not is_of_handler(entries):
+        if self.idle is not None and not is_of_handler(written):
             self.idle.touch()
 
     async def close(self, ended: RunEnded) -> None:  # noqa: ASYNC910  # a log waits

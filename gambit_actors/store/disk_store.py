@@ -97,6 +97,7 @@ class DiskStore:
         if durability not in get_args(Durability):
             raise RequestError(f"there is no durability {durability!r}")
         self.folder = Path(folder).absolute()
+        self._prefix = f"{self.folder}{os.sep}"
         self._calls = calls
         self._means = Means(
             syncer=Syncer(calls),
@@ -142,12 +143,15 @@ class DiskStore:
         Raises:
             RequestError: no run has such an id.
         """
+        return Path(self._text_path_of(run_id))
+
+    def _text_path_of(self, run_id: str) -> str:
         if not _RUN_ID.fullmatch(run_id):
             raise RequestError(
                 f"{run_id!r} is not the id of a run, which has 1 to 128 ASCII letters, "
                 "digits, underscores and hyphens"
             )
-        return self.folder / f"{run_id}{_SUFFIX}"
+        return f"{self._prefix}{run_id}{_SUFFIX}"
 
     async def open_log(self, run: RunStarted, /) -> DiskLog:  # noqa: ASYNC910
         """Make the log of a new run, whose first entry is the one given.
@@ -161,9 +165,9 @@ class DiskStore:
             RequestError: no run has such an id.
         """
         await trio.lowlevel.checkpoint_if_cancelled()
-        path, writers = self.path_of(run.run_id), self._opened()
+        path, writers = self._text_path_of(run.run_id), self._opened()
         self._reserve(run.run_id, writers)
-        file = LogFile(str(path), self._descriptors, self._calls)
+        file = LogFile(path, self._descriptors, self._calls)
         lines = LineWriter(writers.id)
         log = DiskLog(run.run_id, self._means, file=file, lines=lines, first=[run])
         self._logs[run.run_id] = log

@@ -133,18 +133,20 @@ class LineWriter:
         seq, crc, ts = self._seq, self._crc, max(self._ts, ts)
         stamp, marks = b',"ts":%.6f' % ts, self._marks()
         more = len(entries)
-        lines = []
+        lines: list[bytes] = []
         for entry in entries:
             more -= 1
             due = b',"more":%d' % more if more else b""
             data = encode_entry(entry)
             if secrets:
                 data = without_secrets(data, secrets)
-            head = b'{"seq":%d%b%b%b,"entry":%b' % (seq, stamp, marks, due, data)
+            head = b"".join(
+                (b'{"seq":', b"%d" % seq, stamp, marks, due, b',"entry":', data)
+            )
             if len(head) > MAX_LINE_BYTES - _ENDING_BYTES:
                 raise WireError("", f"it is longer than {MAX_LINE_BYTES} bytes")
             crc = crc32(head, crc)
-            lines.append(b'%b,"crc":"%08x"}\n' % (head, crc))
+            lines += (head, b',"crc":"%08x"}\n' % crc)
             seq += 1
             marks = b""
         self._seq, self._crc, self._ts, self._writer = seq, crc, ts, None

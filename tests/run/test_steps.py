@@ -434,7 +434,7 @@ def test_passes_come_to_an_end() -> None:
     request_after(PLAIN, *entries, max_passes=2)
     code, message = failure_of(finish_after(PLAIN, *entries, max_passes=1))
     assert code == "max_passes"
-    assert "1 passes" in message
+    assert "in 1 pass" in message
 
 
 def test_the_last_pass_is_a_pass() -> None:

@@ -141,7 +141,10 @@ async def test_processes_and_threads_end_with_a_cancel(
         cancelled += was_cancelled
         step += stride
         assert our_processes() <= BEFORE
-        assert open_files() == files
+        # A thread that was only reading may be left to finish its line.
+        with trio.fail_after(5):  # noqa: ASYNC912  # it need not wait
+            while open_files() != files:  # noqa: ASYNC110  # nobody tells of that
+                await trio.sleep(0.01)
         assert list(scratch.iterdir()) == []
     assert cancelled * stride > 60
     with capsys.disabled():
