@@ -280,6 +280,19 @@ async def test_a_slow_reader_is_told_what_it_missed() -> None:
     assert stream.result.text == reply.text
 
 
+async def test_a_reader_that_only_reads_misses_nothing() -> None:
+    """A long answer that comes all at once arrives whole, piece by piece."""
+    words = "word " * 20_000
+    async with (
+        stage({"PROMPT.md": root()}, [Reply(text=words)]) as on,
+        on.runtime.open_session("PROMPT.md") as session,
+        session.stream("Hi.") as stream,
+    ):
+        pieces = [piece async for piece in stream.text()]
+        assert stream.result.text == words
+    assert "".join(pieces) == words
+
+
 async def test_two_sessions_do_not_see_each_other(autojump_clock: MockClock) -> None:
     """Each stream has its own session's events, in one runtime or in two."""
 
