@@ -17,7 +17,6 @@ import trio
 
 from gambit_actors.trace.events import Lagged, TraceEvent
 
-
 _TAKEN_BETWEEN_CHECKPOINTS = 200
 
 
