@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 __all__ = [
     "DeckCache",
     "DiskReader",
+    "DiskStore",
     "ExternalCall",
     "Failure",
     "Happened",
@@ -44,11 +45,13 @@ if TYPE_CHECKING:
     from gambit_actors.run.ports import ModelProvider
     from gambit_actors.run.programs import RuntimeTool
     from gambit_actors.store.deck_files import DiskReader
+    from gambit_actors.store.disk_store import DiskStore
 else:
     # Hidden from type checkers, who would take any name for one that exists.
     _HOMES = {
         "DeckCache": "gambit_actors.deck.loader",
         "DiskReader": "gambit_actors.store.deck_files",
+        "DiskStore": "gambit_actors.store.disk_store",
         "ExternalCall": "gambit_actors.actors.hook",
         "Failure": "gambit_actors.run.entries",
         "Happened": "gambit_actors.run.doubts",

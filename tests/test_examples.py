@@ -41,6 +41,10 @@ SAID = {
         "A channel is a pipe between two tasks.\n",
         "\nThis... enough.\n[hello/PROMPT.md is waiting]",
     ],
+    "05_kill_and_resume.py": [
+        "child: look_up, attempt 1\nchild: pay, attempt 1\nin doubt: pay\n",
+        "in doubt: pay\npay, attempt 2\nYou get your money back.\n",
+    ],
 }
 
 

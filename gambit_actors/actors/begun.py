@@ -14,6 +14,7 @@ from gambit_actors.actors.mailboxes import Turn, ask_once
 from gambit_actors.actors.sessions import RunResult, Session, result_of
 from gambit_actors.actors.telling import error_of
 from gambit_actors.actors.trees import RunTree
+from gambit_actors.errors import RunFailed
 from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.run.entries import TurnEnded
 from gambit_actors.run.programs import Program
@@ -132,3 +133,14 @@ class BegunRun(msgspec.Struct, frozen=True, eq=False):
                 models=tuple(spent.models),
             )
         )
+
+
+def worked(result: RunResult) -> RunResult:
+    """A result that has an answer.
+
+    Raises:
+        RunFailed: it has none.
+    """
+    if result.failure is not None:
+        raise RunFailed(result.failure.code, result.failure.message, result)
+    return result

@@ -8,11 +8,12 @@ import trio
 from gambit_actors.actors.loading import DeckLike, DeckLoader
 from gambit_actors.actors.program_cache import ProgramCache
 from gambit_actors.actors.resuming import run_of
-from gambit_actors.actors.trees import new_id
+from gambit_actors.actors.trees import PastRun, new_id
 from gambit_actors.deck.model import Action, Link
 from gambit_actors.deck.permissions import Permissions
 from gambit_actors.errors import NoSuchRun
 from gambit_actors.run.branching import begin_branch, branch_entries
+from gambit_actors.run.endings import run_ended
 from gambit_actors.run.entries import CallStarted, ChildStarted, Entry
 from gambit_actors.run.ports import LogStore
 from gambit_actors.run.programs import Program, RuntimeTool
@@ -102,6 +103,20 @@ class RunHistory:
         await log.append(entries[1:])
         await log.aclose()
         return run.run_id
+
+    async def close(self, past: PastRun) -> None:
+        """Write that a run has ended whose process was gone before it could.
+
+        Raises:
+            StoreError: its log cannot be written.
+        """
+        state = past.state
+        last = state.ended
+        status = last.status if last else "cancelled"
+        ended = run_ended(last, turns=state.turns, status=status, spent=past.spent)
+        reopened = await self._store.reopen_log(past.run.run_id)
+        await reopened.log.append([ended])
+        await reopened.log.aclose()
 
     async def _replay(
         self, program: Program, entries: Sequence[Entry], found: list[ReplayedRun]

@@ -42,6 +42,14 @@ class Past(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     doubts: tuple[Doubt, ...]
 
 
+class FoundRun(msgspec.Struct, frozen=True, eq=False):
+    """A run to be gone on with, and all that has to be known to do so."""
+
+    past: Past
+    program: Program
+    answers: dict[str, Answer]
+
+
 class PastReader:
     """Reads what is left of runs.
 

@@ -18,7 +18,7 @@ import msgspec
 import trio
 
 from gambit_actors.actors.actor import DeckActor
-from gambit_actors.actors.begun import BegunRun
+from gambit_actors.actors.begun import BegunRun, worked
 from gambit_actors.actors.compute import Modules
 from gambit_actors.actors.confined.confinement import Confinement, open_confinement
 from gambit_actors.actors.confined.rules import Platform
@@ -29,7 +29,12 @@ from gambit_actors.actors.mailboxes import Turn
 from gambit_actors.actors.memory_log import MemoryStore
 from gambit_actors.actors.options import RunOptions
 from gambit_actors.actors.program_cache import ProgramCache
-from gambit_actors.actors.resuming import Past, PastReader, answers_to, run_of
+from gambit_actors.actors.resuming import (
+    FoundRun,
+    PastReader,
+    answers_to,
+    run_of,
+)
 from gambit_actors.actors.session_meta import SessionMeta
 from gambit_actors.actors.sessions import (
     RunResult,
@@ -48,7 +53,7 @@ from gambit_actors.actors.trees import (
 )
 from gambit_actors.deck.model import Deck
 from gambit_actors.deck.reader import DeckReader
-from gambit_actors.errors import RequestError, RunFailed
+from gambit_actors.errors import RequestError
 from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.run.budgets import Account
 from gambit_actors.run.doubts import Answer
@@ -121,7 +126,7 @@ class Runtime:
                 first.
             RunFailed: there is no answer; it has what was spent and said all the same.
         """
-        return _worked(
+        return worked(
             await self.try_run(deck, message=message, context=context, options=options)
         )
 
@@ -172,15 +177,15 @@ class Runtime:
         past = await self._read_past(run_id, deck, answers or {}, options)
         state = past.past.root.state
         if message is not None and past.past.root.is_open:
-            msg = (
-                f"run {run_id} was interrupted: it has to be resumed without a message"
-            )
+            msg = f"run {run_id} was interrupted: resume it without a message first"
             raise RequestError(msg)
-        if message is None and state.ended is not None and state.is_over:
-            return _worked(recorded_result(past.past.root))
+        if message is None and state.ended is not None:
+            if not state.is_over:
+                await self.history.close(past.past.root)
+            return worked(recorded_result(past.past.root))
         begun = await self._begin_again(past, options, self._tracer)
         turn = Turn(message=message, is_continued=message is None)
-        return _worked(await begun.ask(turn))
+        return worked(await begun.ask(turn))
 
     def open_session(
         self, deck: DeckLike, *, options: RunOptions | None = None
@@ -258,7 +263,7 @@ class Runtime:
         deck: DeckLike | None,
         answers: Mapping[str, Answer],
         options: RunOptions,
-    ) -> "_Past":
+    ) -> FoundRun:
         read = await self._store.read_log(run_id)
         run = run_of(read.entries)
         if run.root_run_id is not None:
@@ -269,10 +274,10 @@ class Runtime:
             self._store, programs=self._programs, load=self.load, prices=options.prices
         )
         past = await reader.read(program, read.entries)
-        return _Past(past, program, answers_to(past.doubts, answers))
+        return FoundRun(past, program, answers_to(past.doubts, answers))
 
     async def _begin_again(
-        self, found: "_Past", options: RunOptions, tracer: Tracer
+        self, found: FoundRun, options: RunOptions, tracer: Tracer
     ) -> BegunRun:
         past, root = found.past, found.past.root
         tree = self._tree(options, tracer, past=past.below, answers=found.answers)
@@ -353,20 +358,6 @@ class Runtime:
             past={} if past is None else past,
             answers=answers,
         )
-
-
-class _Past(msgspec.Struct, frozen=True, eq=False):
-    """A run to be gone on with, and what is known to do so."""
-
-    past: Past
-    program: Program
-    answers: dict[str, Answer]
-
-
-def _worked(result: RunResult) -> RunResult:
-    if result.failure is not None:
-        raise RunFailed(result.failure.code, result.failure.message, result)
-    return result
 
 
 @asynccontextmanager

@@ -7,17 +7,19 @@ import json
 import math
 from pathlib import Path
 
-import click
 import msgspec
 
+from gambit_actors.actors.options import RunOptions
 from gambit_actors.actors.trees import Limits
 from gambit_actors.cli.deck_folders import PROMPT, find_decks, has_deck, is_deck_file
 from gambit_actors.cli.flow import printable
+from gambit_actors.cli.refusing import Refused
 from gambit_actors.deck.deck_paths import builtin_deck_hint, is_builtin_deck
 from gambit_actors.deck.legacy import modern_deck
 from gambit_actors.deck.loader import load_deck
 from gambit_actors.errors import BadScript
 from gambit_actors.openresponses.base import JSONValue
+from gambit_actors.providers.scripted import ScriptedProvider
 from gambit_actors.providers.scripts import (
     Script,
     script_from_jsonl,
@@ -27,6 +29,7 @@ from gambit_actors.run.budgets import Price
 from gambit_actors.schema.forms import Unfolder, properties, required
 from gambit_actors.schema.keywords import Schema
 from gambit_actors.store.deck_files import DiskReader
+from gambit_actors.store.syncing import Durability
 
 _MOST_DECKS = 5
 _CUT_CHARACTERS = 60
@@ -44,18 +47,9 @@ _SAMPLES: dict[tuple[str, ...], JSONValue] = {
 }
 
 
-class Refused(click.ClickException):
-    """The command was asked for something that cannot be."""
+class Playing(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of all commands that run a deck, by their names."""
 
-    exit_code = 2
-
-
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of ``gambit run``, by their names."""
-
-    deck: str
-    message: str | None = None
-    context: str | None = None
     script: str | None = None
     trace: str | None = None
     stream: bool = True
@@ -66,6 +60,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     max_cost: float | None = None
     price: tuple[str, ...] = ()
     timeout: float | None = None
+    durability: Durability = "pass"
 
     @property
     def limits(self) -> Limits:
@@ -76,6 +71,41 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
             max_cost=self.max_cost,
             timeout_seconds=self.timeout,
         )
+
+    @property
+    def run_options(self) -> RunOptions:
+        """What the runtime is told.
+
+        Raises:
+            Refused: a price is none.
+        """
+        return RunOptions(
+            unconfined=frozenset(self.unconfined),
+            models=("scripted/model",),
+            limits=self.limits,
+            prices=prices_from(self.price),
+        )
+
+    def provider(self, deck: str) -> ScriptedProvider:
+        """What answers for the models of a deck.
+
+        Raises:
+            InvalidDeck: the deck has mistakes.
+            Refused: there is nothing, or the script is none.
+        """
+        if self.script is None:
+            raise Refused(why_a_script(deck))
+        return ScriptedProvider(script_from(Path(self.script)))
+
+
+class Asked(Playing, frozen=True, kw_only=True):
+    """The options of ``gambit run``, by their names."""
+
+    deck: str
+    message: str | None = None
+    context: str | None = None
+    store: str | None = None
+    state: str | None = None
 
 
 def refuse_what_is_no_deck(deck: str) -> None:
@@ -97,6 +127,16 @@ def refuse_what_is_no_deck(deck: str) -> None:
         raise Refused(f"there is no deck at {name}")
     elif not is_deck_file(Path(deck).name):
         raise Refused(f"{name} is not a deck: name a {PROMPT}, or a folder with one")
+
+
+def refuse_another_deck(deck: str | None) -> None:
+    """Look whether there is a deck where ``--deck`` says, if it says something.
+
+    Raises:
+        Refused: there is none.
+    """
+    if deck is not None:
+        refuse_what_is_no_deck(deck)
 
 
 def context_from(given: str | None) -> JSONValue:

@@ -17,8 +17,8 @@ from gambit_actors.actors.runtime import Runtime, open_runtime
 from gambit_actors.actors.sessions import RunResult
 from gambit_actors.actors.trees import LiveActor
 from gambit_actors.cli.flow import printable
-from gambit_actors.cli.run import Ending, tell_end
 from gambit_actors.cli.showing import PipeConsole, Show
+from gambit_actors.cli.stage import Ending, tell_end
 from gambit_actors.cli.stopping import run_until_stopped
 from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.providers.scripted import ScriptedProvider
@@ -29,7 +29,7 @@ from gambit_actors.trace.events import ModelCall, TraceEvent
 MESSAGE = "My headlamp from order LL-1003 arrived broken. I want my money back."
 
 _HERE = Path(__file__).parent
-_DECK = str(_HERE / "demo_decks" / "desk")
+DECK = str(_HERE / "demo_decks" / "desk")
 _NARROWEST = 20
 _PAUSE_SECONDS = 0.06
 _UNCONFINED = (
@@ -55,7 +55,7 @@ def show_demo(*, is_paced: bool) -> int:
         ) as runtime:
             crowd.runtime = runtime
             async with (
-                runtime.open_session(_DECK) as session,
+                runtime.open_session(DECK) as session,
                 session.stream(MESSAGE) as stream,
             ):
                 async for event in stream:

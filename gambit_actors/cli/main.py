@@ -8,6 +8,8 @@ from typing import BinaryIO
 
 import click
 
+from gambit_actors.cli.options import playing
+from gambit_actors.cli.store_commands import STORE_COMMANDS
 from gambit_actors.errors import GambitError
 
 _CHUNK_BYTES = 64 * 1024
@@ -30,8 +32,8 @@ class _Commands(click.Group):
 def main() -> None:
     """Run decks: agents that are folders with a PROMPT.md.
 
-    So far: run decks with a scripted model, check them, and decode the streams that
-    models send.
+    So far: run decks with a scripted model, go on with runs that were interrupted,
+    check decks, and decode the streams that models send.
     """
     if sys.stdout is None:
         msg = "standard output is closed"
@@ -85,65 +87,20 @@ def check(**options: object) -> None:
     metavar="JSON|@FILE",
     help="What the deck is given to know: JSON, or @ and a file with JSON in it.",
 )
+@click.option("--store", metavar="DIR", help="Keep the log of the run in this folder.")
 @click.option(
-    "--script",
-    metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False),
-    help="What the model says: replies in TOML, or in JSON lines (.jsonl).",
-)
-@click.option(
-    "--stream/--no-stream",
-    default=True,
-    help="Show the answer as it comes (default), or when it is whole.",
-)
-@click.option(
-    "--trace",
+    "--state",
     metavar="FILE",
     type=click.Path(dir_okay=False),
-    help="Append everything that happens to this file, as JSON lines.",
+    help="Go on with the conversation in this file, if it is there, and save it.",
 )
-@click.option(
-    "--unconfined",
-    metavar="NAME",
-    multiple=True,
-    help="Run the code of this action though nothing keeps it to its permissions.",
-)
-@click.option(
-    "--max-passes",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="How often a deck may call its model.",
-)
-@click.option(
-    "--max-tokens",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="How many tokens the run may use, in and out.",
-)
-@click.option(
-    "--max-cost",
-    metavar="AMOUNT",
-    type=click.FloatRange(min=0),
-    help="What the run may cost; takes a --price for each model.",
-)
-@click.option(
-    "--price",
-    metavar="MODEL=INPUT,OUTPUT",
-    multiple=True,
-    help="What a million tokens of a model cost, in and out.",
-)
-@click.option(
-    "--timeout",
-    metavar="SECONDS",
-    type=click.FloatRange(min=0, min_open=True),
-    help="How long the run may take.",
-)
-@click.option("-v", "--verbose", is_flag=True, help="Show calls whole, and outputs.")
+@playing
 def run(**options: object) -> None:
     """Run a deck for one answer.
 
     DECK is a PROMPT.md or a folder with one. The answer goes to standard output, all
-    else to standard error. Exits with 1 if there is no answer.
+    else to standard error. Exits with 1 if there is no answer. With --store the run can
+    be gone on with after the process is gone: see gambit resume.
     """
     from gambit_actors.cli.run import run_from_options
 
@@ -161,13 +118,16 @@ def demo(stream: Path | None, *, fast: bool) -> None:
     """Show decks at work, or decode a recorded stream.
 
     Without STREAM, a tree of decks that comes with gambit is run on a scripted model:
-    no key, no network. STREAM is a file of Open Responses events as a server sends
-    them, or - for standard input, which is shown as it arrives.
+    no key, no network. Then it is run again, killed, and gone on with. STREAM is a file
+    of Open Responses events as a server sends them, or - for standard input, which is
+    shown as it arrives.
     """
     if stream is None:
+        from gambit_actors.cli.demo_restart import show_restart
         from gambit_actors.cli.demo_run import show_demo
 
-        sys.exit(show_demo(is_paced=not fast and sys.stdout.isatty()))
+        code = show_demo(is_paced=not fast and sys.stdout.isatty())
+        sys.exit(code or show_restart())
     from gambit_actors.cli.demo import play
 
     if str(stream) == "-":
@@ -185,3 +145,7 @@ def _chunks(file: BinaryIO | io.BufferedReader) -> Iterator[bytes]:
     read = file.read1 if isinstance(file, io.BufferedReader) else file.read
     while chunk := read(_CHUNK_BYTES):
         yield chunk
+
+
+for _command in STORE_COMMANDS:
+    main.add_command(_command)

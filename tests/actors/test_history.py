@@ -148,10 +148,9 @@ async def test_every_item_can_be_branched_at() -> None:
         assert result.items[:count] == tuple(items[:count])
         assert result.status == "completed"
         assert replayed.replayed.difference is None
-        outputs = {i.call_id for i in result.items if i.type == "function_call_output"}
-        assert {
-            i.call_id for i in result.items if isinstance(i, FunctionCall)
-        } == outputs
+        made = [i for i in result.items if isinstance(i, FunctionCall)]
+        given = [i for i in result.items if isinstance(i, FunctionCallOutput)]
+        assert {i.call_id for i in made} == {i.call_id for i in given}
 
 
 async def test_a_conversation_can_take_another_turn() -> None:

@@ -171,7 +171,7 @@ async def resumed(
         except InDoubt as problem:
             given = answers or {
                 doubt.key: Happened(value="paid") for doubt in problem.doubts
-            }  # type: ignore[attr-defined]
+            }
             result = await runtime.resume(run_id, answers=given)
         assert runtime.snapshot() == ()
     return result, sink
@@ -302,6 +302,21 @@ async def test_a_finished_run_gives_the_result_it_has() -> None:
     assert result.usage.total_tokens > 0
     assert sent.asked == []
     assert [list(log.entries) for log in store.logs.values()] == before
+
+
+async def test_a_run_that_only_lacks_its_end_is_given_one() -> None:
+    """The answer is there, so nothing is asked again; the log is closed, once."""
+    store = await whole_run(files(), Counting())
+    run_id = next(iter(store.logs))
+    entries = store.logs[run_id].entries
+    whole = list(entries)
+    assert isinstance(entries.pop(), RunEnded)
+    async with open_runtime(
+        ScriptedProvider([]), reader=Texts(files()), store=store
+    ) as runtime:
+        result = await runtime.resume(run_id)
+    assert result.text == "Done."
+    assert entries == [*whole[:-1], RunResumed(), whole[-1]]
 
 
 async def test_what_was_spent_before_counts_afterwards() -> None:

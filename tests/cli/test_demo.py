@@ -7,10 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
 import gambit_actors.cli.main
+from gambit_actors.cli import demo_restart
 from gambit_actors.cli.main import main
 
 PACKAGE = Path(gambit_actors.cli.main.__file__).parent
@@ -57,6 +59,7 @@ def stream_saying(text: str) -> bytes:
     return b"".join(b"data: " + json.dumps(e).encode() + b"\n\n" for e in events)
 
 
+@pytest.mark.slow
 def test_the_demo_runs_a_tree_of_decks() -> None:
     """Without a file: what is said and called, who was alive, and what it cost."""
     result = run("demo")
@@ -68,8 +71,33 @@ def test_the_demo_runs_a_tree_of_decks() -> None:
     assert "\ndesk/PROMPT.md " in result.stdout
     assert "\n  desk/refund_decision/PROMPT.md  scripted/clerk\n" in result.stdout
     assert "so it ran in this process" in result.stdout
-    assert result.stdout.splitlines()[-1].startswith("completed · ")
+    assert "\ncompleted · " in result.stdout
     assert " · 5 passes · 3 calls · " in result.stdout
+
+
+@pytest.mark.slow
+def test_the_demo_goes_on_after_a_kill() -> None:
+    """Elsewhere a process is killed; what it had done is not done again."""
+    result = run("demo")
+    before, _, after = result.stdout.rpartition("        kill -9 ")
+    lines = after.splitlines()
+    assert before.splitlines()[-1].startswith("calls   crm_note {")
+    assert lines[1].startswith("        gambit resume run-")
+    assert "nobody knows whether crm_note has happened" in lines[2]
+    assert [line.split()[1] for line in lines if line.startswith("calls")] == [
+        "crm_note"
+    ]
+    assert lines[-2].startswith("says    Your headlamp came five days ago")
+    assert lines[-1].startswith("completed · ")
+
+
+def test_a_process_that_ends_before_it_is_killed_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """There is nothing to go on with then."""
+    monkeypatch.setattr(demo_restart, "__name__", "this")  # A module that only prints.
+    with pytest.raises(click.ClickException, match="ended before that"):
+        demo_restart.show_restart()
 
 
 def test_the_decks_of_the_demo_have_no_faults() -> None:
@@ -279,8 +307,8 @@ def test_help_and_version() -> None:
     """The command says what it has, what a command takes, and which version it is."""
     top = run("--help")
     assert (top.exit_code, run("-h").stdout) == (0, top.stdout)
-    assert "demo   Show decks at work, or decode a recorded stream." in top.stdout
-    assert "run    Run a deck for one answer." in top.stdout
+    assert "demo    Show decks at work, or decode a recorded stream." in top.stdout
+    assert "run     Run a deck for one answer." in top.stdout
     assert "--fast" in run("demo", "--help").stdout
     version = run("--version")
     assert version.exit_code == 0

@@ -1,0 +1,101 @@
+"""Options that several commands have in common."""
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import click
+
+Command: TypeAlias = Callable[..., Any]
+
+DEFAULT_STORE = "runs"
+
+_PLAYING = (
+    click.option(
+        "--script",
+        metavar="FILE",
+        type=click.Path(exists=True, dir_okay=False),
+        help="What the model says: replies in TOML, or in JSON lines (.jsonl).",
+    ),
+    click.option(
+        "--stream/--no-stream",
+        default=True,
+        help="Show the answer as it comes (default), or when it is whole.",
+    ),
+    click.option(
+        "--trace",
+        metavar="FILE",
+        type=click.Path(dir_okay=False),
+        help="Append everything that happens to this file, as JSON lines.",
+    ),
+    click.option(
+        "--unconfined",
+        metavar="NAME",
+        multiple=True,
+        help="Run the code of this action though nothing keeps it to its permissions.",
+    ),
+    click.option(
+        "--max-passes",
+        metavar="N",
+        type=click.IntRange(min=1),
+        help="How often a deck may call its model.",
+    ),
+    click.option(
+        "--max-tokens",
+        metavar="N",
+        type=click.IntRange(min=1),
+        help="How many tokens the run may use, in and out.",
+    ),
+    click.option(
+        "--max-cost",
+        metavar="AMOUNT",
+        type=click.FloatRange(min=0),
+        help="What the run may cost; takes a --price for each model.",
+    ),
+    click.option(
+        "--price",
+        metavar="MODEL=INPUT,OUTPUT",
+        multiple=True,
+        help="What a million tokens of a model cost, in and out.",
+    ),
+    click.option(
+        "--timeout",
+        metavar="SECONDS",
+        type=click.FloatRange(min=0, min_open=True),
+        help="How long the run may take.",
+    ),
+    click.option(
+        "--durability",
+        type=click.Choice(["pass", "item", "none"]),
+        default="pass",
+        show_default=True,
+        help="What of the log outlives a machine that stops, and not only the process.",
+    ),
+    click.option(
+        "-v", "--verbose", is_flag=True, help="Show calls whole, and outputs."
+    ),
+)
+
+
+def playing(command: Command) -> Command:
+    """Give a command that runs a deck the options for that."""
+    for option in reversed(_PLAYING):
+        command = option(command)
+    return command
+
+
+def store_folder(command: Command) -> Command:
+    """Give a command the folder that it looks for runs in."""
+    return click.option(
+        "--store",
+        metavar="DIR",
+        default=DEFAULT_STORE,
+        show_default=True,
+        help="The folder that runs are kept in.",
+    )(command)
+
+
+def other_deck(command: Command) -> Command:
+    """Give a command that goes back to a run another place for its deck."""
+    return click.option(
+        "--deck", metavar="DECK", help="The deck, if it is not where it was."
+    )(command)

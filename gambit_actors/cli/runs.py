@@ -1,0 +1,120 @@
+"""``gambit runs``: the runs in a folder, a line each, or one JSON document."""
+
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import click
+import msgspec
+
+from gambit_actors.cli.flow import printable
+from gambit_actors.cli.stored_runs import (
+    refuse_what_is_no_store,
+    resume_command,
+    seconds_from,
+    worded,
+)
+from gambit_actors.store.run_index import RunSummary, Status, list_runs
+
+_COLORS: Mapping[Status, str] = {
+    "completed": "green",
+    "failed": "red",
+    "damaged": "red",
+    "cancelled": "yellow",
+    "interrupted": "yellow",
+    "running": "cyan",
+    "waiting": "cyan",
+}
+_TITLES = ("RUN", "STATUS", "LAST", "TURNS", "TOKENS", "COST", "SIZE", "DECK")
+_UNITS = ("B", "KB", "MB", "GB")
+_STEP = 1000
+
+
+class AskedForRuns(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of ``gambit runs``, by their names."""
+
+    store: str
+    failed: bool = False
+    interrupted: bool = False
+    since: str | None = None
+    deck: str | None = None
+    limit: int | None = None
+    as_json: bool = False
+
+
+class Listing(msgspec.Struct, frozen=True, kw_only=True):
+    """The document that ``--json`` writes."""
+
+    version: int = 1
+    runs: list[RunSummary]
+
+
+def list_from_options(options: Mapping[str, object]) -> int:
+    """List what the command line asks for; gives the exit code."""
+    asked = msgspec.convert(options, AskedForRuns)
+    refuse_what_is_no_store(asked.store)
+    wanted: list[Status] = []
+    wanted += ["failed"] if asked.failed else []
+    wanted += ["interrupted"] if asked.interrupted else []
+    since = None
+    if asked.since is not None:
+        since = time.time() - seconds_from("--since", asked.since)
+    with worded():
+        runs = list_runs(
+            asked.store,
+            status=wanted or None,
+            since=since,
+            deck=asked.deck,
+            limit=asked.limit,
+        )
+    if asked.as_json:
+        click.echo(msgspec.json.encode(Listing(runs=runs)))
+    else:
+        show_runs(runs, asked.store)
+    return 0
+
+
+def show_runs(runs: Sequence[RunSummary], store: str) -> None:
+    """Write a table of runs, and on standard error what else is to be said."""
+    if not runs:
+        click.echo("There are no such runs.", err=True)
+        return
+    rows = [_TITLES, *(_cells(run) for run in runs)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_TITLES))]
+    for row, run in zip(rows, [None, *runs], strict=True):
+        cells = [f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)]
+        if run is not None:
+            cells[1] = click.style(cells[1], fg=_COLORS[run.status])
+        click.echo("  ".join(cells).rstrip())
+        if run is not None and run.damage is not None:
+            damage = run.damage
+            where = f"line {damage.line}, byte {damage.offset}: {damage.reason}"
+            click.echo(printable(f"  {where}"))
+    one = next((run for run in runs if run.status == "interrupted"), None)
+    if one is not None:
+        command = resume_command(one.run_id, store)
+        click.echo(f"Go on with what was interrupted: {command}", err=True)
+
+
+def size_text(count: float) -> str:
+    """A number of bytes, as people read it."""
+    for unit in _UNITS[:-1]:
+        if count < _STEP:
+            return f"{count:.3g} {unit}"
+        count /= _STEP
+    return f"{count:.3g} {_UNITS[-1]}"
+
+
+def _cells(run: RunSummary) -> tuple[str, ...]:
+    status = f"{run.status} {run.code}" if run.code else run.status
+    when = datetime.fromtimestamp(run.last).astimezone()
+    return (
+        run.run_id,
+        printable(status),
+        f"{when:%Y-%m-%d %H:%M:%S}",
+        "" if run.turns is None else str(run.turns),
+        "" if run.usage is None else str(run.usage.total_tokens),
+        "" if run.cost is None else f"{run.cost:.4g}",
+        size_text(run.bytes),
+        printable(run.deck),
+    )
