@@ -61,6 +61,7 @@ bench: $(VENV)/.bench ## measure SSE events, loading decks, checking arguments, 
 	@$(PY) -m benchmarks.sse_events
 	@$(PY) -m benchmarks.deck_loading
 	@$(PY) -m benchmarks.runs
+	@$(PY) -m benchmarks.logs
 
 soak: $(VENV)/.dev ## the long sweeps: 50,000 runs, many more random examples
 	@HYPOTHESIS_PROFILE=soak $(PY) -m pytest -m "" $(PYTEST_ARGS)

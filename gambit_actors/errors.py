@@ -20,6 +20,7 @@
     ├── StoreError            what was to be kept could not be
     │   ├── CorruptLog        a log is damaged, at a place that is told
     │   ├── LogBroken         the disk does not take or give what belongs in a log
+    │   ├── LogGrown          somebody else went on with a run that was looked at
     │   ├── LogInUse          somebody else is writing the log
     │   ├── LogLost           the file of a log was taken away or changed meanwhile
     │   ├── NoSuchRun         there is no log of a run
@@ -49,6 +50,7 @@ __all__ = [
     "InDoubt",
     "InvalidDeck",
     "LogBroken",
+    "LogGrown",
     "LogInUse",
     "LogLost",
     "NoSuchRun",
@@ -221,6 +223,20 @@ class LogBroken(StoreError):
         self.path = path
         self.errno = errno
         self.reason = reason
+
+
+class LogGrown(StoreError):
+    """Somebody else went on with a run between a look at its log and its taking over.
+
+    Attributes:
+        run_id: the run.
+    """
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__(
+            f"somebody else went on with run {run_id} meanwhile: try again"
+        )
+        self.run_id = run_id
 
 
 class LogInUse(StoreError):

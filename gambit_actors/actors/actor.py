@@ -51,7 +51,7 @@ from gambit_actors.run.entries import (
 from gambit_actors.run.openings import answer_entry, opening_entries
 from gambit_actors.run.ports import LogReopened
 from gambit_actors.run.programs import Program
-from gambit_actors.run.secrets import secrets_in
+from gambit_actors.run.secrets import secrets_in, secrets_of_call
 from gambit_actors.run.steps import CallModel, Finish, RunTools, next_step
 from gambit_actors.run.synthetic import context_items
 
@@ -164,6 +164,7 @@ class DeckActor:
             try:
                 await self._log.open()
                 if self.opened is not None:
+                    status = self.state.ended.status if self.state.ended else status
                     self.opened.set()
                 if not run.depth:
                     tree.meta.bind(self.state.meta, self._append)
@@ -337,6 +338,9 @@ class DeckActor:
         # one write for each pass.
         is_whole = response.status == "completed"
         plans = planned_calls(self._program, items) if is_whole else {}
+        for plan in plans.values():
+            # Before what has them is written down.
+            self._tree.secrets.update(secrets_of_call(self._program, plan))
         entries: list[Entry] = [answered, *added, *beginnings(plans)]
         self._answer = response
         if plans:
@@ -365,6 +369,9 @@ class DeckActor:
         if self.state.pending:
             why = ended.failure.message if ended.failure else "the run ended"
             entries += outputs_when_cut(self.state, why, self._teller.source)
+        if ended.result is not None:
+            schema = self._program.deck.response_schema
+            self._tree.secrets.update(secrets_in(ended.result, schema))
         entries.append(ended)
         if self._is_last:
             # There will be no more, so this is the end of the log as well.

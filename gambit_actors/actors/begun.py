@@ -68,6 +68,7 @@ class BegunRun(msgspec.Struct, frozen=True, eq=False):
                 try:
                     if self.actor.opened is not None:
                         await self.actor.opened.wait()
+                        session.last = self.actor.state.ended
                     yield session
                 except Exception as raised:  # noqa: BLE001  # raised again below
                     # The caller's own error: it leaves the block as it is, and not in

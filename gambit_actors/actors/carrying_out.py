@@ -12,7 +12,8 @@ import msgspec
 import trio
 
 from gambit_actors.actors.builtin_tools import use_builtin
-from gambit_actors.actors.children import Asker, run_child, run_module
+from gambit_actors.actors.children import Asker, run_child
+from gambit_actors.actors.code_actions import run_module
 from gambit_actors.actors.compute import Speaker
 from gambit_actors.actors.handlers import after_error, while_busy
 from gambit_actors.actors.hook import ExternalCall
@@ -130,13 +131,18 @@ class CallRunner:
         state = self._asker.state
         for plan in plans:
             call_id = plan.call.call_id
-            if not isinstance(plan, ACTING) or call_id in begun or call_id in ended:
-                continue
             earlier = state.started.get(call_id)
+            is_of_now = isinstance(plan, ACTING) or earlier is not None
+            if not is_of_now or call_id in begun or call_id in ended:
+                continue
             answer = None if earlier is None else self._answer_for(plan, earlier)
-            if answer is None:
+            if answer is None and isinstance(plan, ACTING):
                 entries.append(self._begun_again(plan, earlier))
                 continue
+            # What is there to be made again would be refused today.
+            answer = answer or in_doubt(
+                plan.call.name, earlier.attempt if earlier else 1
+            )
             ended[call_id] = self._ended(plan, answer)
             entries.append(ended[call_id])
         if entries:
@@ -144,11 +150,11 @@ class CallRunner:
         else:
             await trio.lowlevel.checkpoint_if_cancelled()
 
-    def _answer_for(self, plan: Acting, earlier: CallStarted) -> Envelope | None:
+    def _answer_for(self, plan: PlannedCall, earlier: CallStarted) -> Envelope | None:
         """What a call in doubt is taken to have given; None if it is made again."""
         asker, name = self._asker, plan.call.name
         key = idempotency_key(asker.run.run_id, plan.call.call_id)
-        answer = asker.tree.answers.get(key) or choice_for(asker.program, name)
+        answer = asker.tree.answers.get(key) or choice_for(asker.program, earlier)
         if is_taken_up(asker.program, earlier):
             return None
         is_told = isinstance(answer, Happened)
@@ -163,12 +169,13 @@ class CallRunner:
     def _begun_again(self, plan: Acting, earlier: CallStarted | None) -> CallStarted:
         if earlier is None:
             return started_entry(plan)
-        run_id = earlier.run_id
-        past = self._asker.tree.past.get(run_id or "")
-        if past is not None and past.is_cancelled:
-            run_id = new_id("run")  # What was cancelled is begun anew.
+        entry = started_entry(plan)
+        past = self._asker.tree.past.get(earlier.run_id or "")
+        # What was cancelled, or never came to write anything, is begun anew.
+        is_known = past is not None and not past.is_cancelled
+        run_id = earlier.run_id if is_known else entry.run_id
         return msgspec.structs.replace(
-            earlier, attempt=earlier.attempt + 1, run_id=run_id
+            entry, attempt=earlier.attempt + 1, run_id=run_id
         )
 
     async def _side_by_side(self, acting: Sequence[Acting], keep: Keep) -> None:
@@ -190,12 +197,14 @@ class CallRunner:
         self._asker.account.count_call()
         teller.call_start(call, kind)
         entry: CallEnded | None = None
+        kept: CallEnded | None = None
         is_error = False
         try:
             envelope = await self._with_handlers(plan)
             is_error = envelope.is_error
             entry = self._ended(plan, envelope)
             await keep(entry)
+            kept = entry
         except BaseException:
             # It has happened, whatever a handler was about to make of it. A log that
             # did not know would have it done again.
@@ -205,12 +214,13 @@ class CallRunner:
                 entry = entry or self._ended(plan, given)
                 with trio.move_on_after(LAST_WORDS_SECONDS, shield=True):
                     await keep(entry)
+                    kept = entry
             raise
         finally:
-            output = None if entry is None else entry.output
+            output = None if kept is None else kept.output
             teller.call_end(call, kind, output=output, is_error=is_error)
 
-    def _ended(self, plan: Acting, envelope: Envelope) -> CallEnded:
+    def _ended(self, plan: PlannedCall, envelope: Envelope) -> CallEnded:
         """What is written down of a call that is over."""
         call = plan.call
         if envelope.meta is not None:
@@ -318,11 +328,12 @@ class CallRunner:
         entries: list[Entry] = []
         for plan in plans:
             after: tuple[ItemAdded, ...] = ()
-            if isinstance(plan, RespondCall | RefusedCall):
-                text = self._answer_to(plan)
-            else:
-                known = ended[plan.call.call_id]
+            known = ended.get(plan.call.call_id)
+            if known is not None:
                 text, after = known.output, known.after
+            else:
+                assert isinstance(plan, RespondCall | RefusedCall)  # noqa: S101  # the rest has ended
+                text = self._answer_to(plan)
             output = FunctionCallOutput(call_id=plan.call.call_id, output=text)
             entries.append(ItemAdded(item=output, source="tool"))
             entries += after

@@ -41,7 +41,7 @@ async def after_error(
         "error": {"message": failed.message or "", "code": failed.code},
         "childInput": _input(plan),
     }
-    ended = await _run(asker, handler, payload)
+    ended = await _run(asker, handler, payload, call_id=plan.call.call_id)
     message = failed.message or "the call failed"
     if ended is None or ended.failure is not None:
         return Envelope(
@@ -193,7 +193,11 @@ def _words(ended: TurnEnded | None) -> str:
 
 
 async def _run(
-    asker: Asker, handler: Handler, payload: dict[str, JSONValue]
+    asker: Asker,
+    handler: Handler,
+    payload: dict[str, JSONValue],
+    *,
+    call_id: str | None = None,
 ) -> TurnEnded | None:
     """Run a handler; None if it cannot be run on this."""
     await trio.lowlevel.checkpoint()
@@ -203,7 +207,9 @@ async def _run(
         if not checked.is_valid:
             return None
         payload = checked.value
-    return await run_deck(asker, handler.link.deck, Turn(context=payload))
+    return await run_deck(
+        asker, handler.link.deck, Turn(context=payload), call_id=call_id
+    )
 
 
 def _delay(handler: Handler) -> float:

@@ -8,16 +8,18 @@ import trio
 from gambit_actors.actors.loading import DeckLike, DeckLoader
 from gambit_actors.actors.program_cache import ProgramCache
 from gambit_actors.actors.resuming import run_of
+from gambit_actors.actors.sessions import RunResult, recorded_result
 from gambit_actors.actors.trees import PastRun, new_id
 from gambit_actors.deck.model import Action, Link
 from gambit_actors.deck.permissions import Permissions
-from gambit_actors.errors import NoSuchRun
+from gambit_actors.errors import DeckError, NoSuchRun, RequestError
 from gambit_actors.run.branching import begin_branch, branch_entries
 from gambit_actors.run.endings import run_ended
-from gambit_actors.run.entries import CallStarted, ChildStarted, Entry
+from gambit_actors.run.entries import CallStarted, ChildStarted, Entry, RunEnded
 from gambit_actors.run.ports import LogStore
 from gambit_actors.run.programs import Program, RuntimeTool
 from gambit_actors.run.replaying import Replayed, replay
+from gambit_actors.run.states import state_from_entries
 
 
 class ReplayedRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,6 +106,26 @@ class RunHistory:
         await log.aclose()
         return run.run_id
 
+    async def result(self, run_id: str) -> RunResult | None:
+        """The result of a run that is over; None if it is not.
+
+        Raises:
+            RequestError: it is part of another run.
+            StoreError: there is no such run, or its log cannot be read.
+        """
+        read = await self._store.read_log(run_id)
+        if not read.entries:
+            raise NoSuchRun(run_id, "the store")
+        run = run_of(read.entries)
+        if run.root_run_id is not None:
+            msg = f"run {run_id} is part of run {run.root_run_id}: resume that one"
+            raise RequestError(msg)
+        last = read.entries[-1]
+        if not isinstance(last, RunEnded) or last.usage is None:
+            return None
+        state = state_from_entries(read.entries)
+        return recorded_result(run_id, state, usage=last.usage, cost=last.cost)
+
     async def close(self, past: PastRun) -> None:
         """Write that a run has ended whose process was gone before it could.
 
@@ -142,14 +164,17 @@ class RunHistory:
                 read = await self._store.read_log(entry.run_id)
             except NoSuchRun:
                 continue  # It was about to begin.
-            if below is not None:
+            if below is not None and read.entries:
                 await self._replay(below, read.entries, found)
 
     async def _below(
         self, program: Program, entry: CallStarted | ChildStarted
     ) -> Program | None:
         if isinstance(entry, ChildStarted):
-            deck = await self._decks.load(entry.path)
+            try:
+                deck = await self._decks.load(entry.path)
+            except DeckError:
+                return None  # noqa: ASYNC910  # It is not there any more.
             return self._programs.below(program, deck, None)
         await trio.lowlevel.checkpoint()
         offer = program.offers.get(entry.name)

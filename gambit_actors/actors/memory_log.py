@@ -4,23 +4,25 @@ A list is never waited for, and a run asks often: it can be cancelled here, and 
 get their turn where there is something to wait for.
 """
 
+import os
 from collections.abc import Collection, Sequence
 
 import msgspec
 import trio
 
-from gambit_actors.errors import NoSuchRun
+from gambit_actors.errors import LogInUse, NoSuchRun
 from gambit_actors.run.entries import Entry, RunResumed, RunStarted
 
 
 class MemoryLog:
     """The entries of one run, in a list."""
 
-    __slots__ = ("entries", "run")
+    __slots__ = ("entries", "is_open", "run")
 
     def __init__(self, run: RunStarted) -> None:
         self.run = run
         self.entries: list[Entry] = [run]
+        self.is_open = True
 
     async def append(  # noqa: ASYNC910  # see above
         self, entries: Sequence[Entry], /
@@ -33,7 +35,8 @@ class MemoryLog:
         """Do nothing: what is in memory is where the secrets are anyway."""
 
     async def aclose(self) -> None:  # noqa: ASYNC910  # see above
-        """Do nothing: there is nothing to let go of."""
+        """Let others go on with it."""
+        self.is_open = False
         await trio.lowlevel.checkpoint_if_cancelled()
 
 
@@ -76,6 +79,10 @@ class MemoryStore:
             NoSuchRun: it was not.
         """
         log = await self.read_log(run_id)
+        if log.is_open:
+            since = "it was opened"
+            raise LogInUse(run_id, host="this machine", pid=os.getpid(), since=since)
+        log.is_open = True
         await log.append([RunResumed()])
         return ReopenedMemoryLog(log=log, entries=tuple(log.entries))
 

@@ -12,10 +12,23 @@ import msgspec
 from gambit_actors.actors.program_cache import ProgramCache
 from gambit_actors.actors.trees import PastRun
 from gambit_actors.deck.model import Action, Deck, Link
-from gambit_actors.errors import InDoubt, NoSuchRun, RequestError
+from gambit_actors.errors import (
+    DeckError,
+    InDoubt,
+    LogGrown,
+    NoSuchRun,
+    RequestError,
+    StoreError,
+)
 from gambit_actors.openresponses.items import FunctionCall
 from gambit_actors.run.budgets import Price, Spent
-from gambit_actors.run.doubts import Answer, Doubt, Happened, doubts_of
+from gambit_actors.run.doubts import (
+    Answer,
+    Doubt,
+    Happened,
+    choice_for,
+    doubts_of,
+)
 from gambit_actors.run.entries import (
     CallStarted,
     ChildStarted,
@@ -24,7 +37,7 @@ from gambit_actors.run.entries import (
     RunStarted,
     TurnStarted,
 )
-from gambit_actors.run.ports import LogStore
+from gambit_actors.run.ports import LogReopened, LogStore
 from gambit_actors.run.programs import Program
 from gambit_actors.run.states import RunState, state_from_entries
 
@@ -73,6 +86,7 @@ class PastReader:
         self._load = load
         self._prices = prices
         self._below: dict[str, PastRun] = {}
+        self._seen: set[str] = set()
         self._doubts: list[Doubt] = []
 
     async def read(self, program: Program, entries: Sequence[Entry]) -> Past:
@@ -85,13 +99,22 @@ class PastReader:
         Raises:
             StoreError: a log cannot be read.
         """
-        root = await self._read_run(program, entries)
+        root = await self._read_run(program, entries, is_wanted=True)
         return Past(root=root, below=self._below, doubts=tuple(self._doubts))
 
-    async def _read_run(self, program: Program, entries: Sequence[Entry]) -> PastRun:
+    async def _read_run(
+        self, program: Program, entries: Sequence[Entry], *, is_wanted: bool
+    ) -> PastRun:
+        """Read a run with all below it.
+
+        Args:
+            program: its deck.
+            entries: its log.
+            is_wanted: whether it will be gone on with. The others only cost something.
+        """
         state = state_from_entries(list(entries))
         run = run_of(entries)
-        is_open = state.turns > 0 and state.ended is None
+        is_open = is_wanted and state.turns > 0 and state.ended is None
         if is_open:
             self._doubts += doubts_of(program, state, run_id=run.run_id)
         spent, in_turn = Spent(decks=1), Spent(decks=1)
@@ -100,12 +123,16 @@ class PastReader:
                 in_turn = Spent(decks=1)
             for part in (spent, in_turn):
                 self._count(part, entry)
-            child = await self._read_below(program, state, entry)
+            child = await self._read_below(program, state, entry, is_open=is_open)
             if child is not None:
                 spent.add(child.spent)
                 in_turn.add(child.spent)
         return PastRun(  # noqa: ASYNC910
-            run=run, state=state, spent=spent, spent_in_turn=in_turn
+            count=len(entries),
+            run=run,
+            state=state,
+            spent=spent,
+            spent_in_turn=in_turn,
         )
 
     def _count(self, spent: Spent, entry: Entry) -> None:
@@ -116,22 +143,39 @@ class PastReader:
             spent.calls += 1
 
     async def _read_below(
-        self, program: Program, state: RunState, entry: Entry
+        self, program: Program, state: RunState, entry: Entry, *, is_open: bool
     ) -> PastRun | None:
         """Read the log that an entry speaks of; None if there is none, or again."""
         if not isinstance(entry, CallStarted | ChildStarted):
             return None  # noqa: ASYNC910  # logs are read elsewhere
         run_id = entry.run_id
-        if run_id is None or run_id in self._below:
+        if run_id is None or run_id in self._seen:
             return None  # noqa: ASYNC910
-        try:
-            read = await self._store.read_log(run_id)
-        except NoSuchRun:
-            return None  # noqa: ASYNC910  # It was about to begin.
-        below = await self._program_below(program, state, entry)
-        found = await self._read_run(below or program, read.entries)
-        self._below[run_id] = found
+        self._seen.add(run_id)
+        is_wanted = is_open and _is_gone_on_with(program, state, entry)
+        entries = await self._entries_of(run_id, is_wanted=is_wanted)
+        if not entries:
+            return None  # It was about to begin.
+        below = None
+        if is_wanted:
+            below = await self._program_below(program, state, entry)
+        found = await self._read_run(
+            below or program, entries, is_wanted=below is not None
+        )
+        if is_wanted:
+            self._below[run_id] = found
         return found
+
+    async def _entries_of(self, run_id: str, *, is_wanted: bool) -> Sequence[Entry]:
+        """The log of a run below; none if there is none that could be used."""
+        try:
+            return (await self._store.read_log(run_id)).entries
+        except NoSuchRun:
+            return ()  # noqa: ASYNC910  # it has looked
+        except StoreError:
+            if is_wanted:
+                raise
+            return ()  # noqa: ASYNC910  # Its cost is not known, and that is all.
 
     async def _program_below(
         self, program: Program, state: RunState, entry: CallStarted | ChildStarted
@@ -140,7 +184,10 @@ class PastReader:
             call = state.pending.get(entry.call_id or "")
             if call is None:
                 return None  # noqa: ASYNC910  # what it comes to is of no interest
-            deck = await self._load(entry.path)
+            try:
+                deck = await self._load(entry.path)
+            except DeckError:
+                return None  # noqa: ASYNC910  # Nobody can go on with it.
             action = _action_of(program, call)
             reference = action.permissions if action else None
             return self._programs.below(program, deck, reference)
@@ -150,6 +197,31 @@ class PastReader:
                 program, offer.target.deck, offer.permissions
             )
         return None  # noqa: ASYNC910  # the deck has changed, and it is a tool now
+
+
+def _is_gone_on_with(
+    program: Program, state: RunState, entry: CallStarted | ChildStarted
+) -> bool:
+    """Whether what is below a run may be taken up again when the run is."""
+    call = state.pending.get(entry.call_id or "")
+    if call is None or call.call_id in state.finished:
+        return False
+    started = state.started.get(call.call_id)
+    # Who is to be asked may say that it is to be.
+    return started is not None and choice_for(program, started) != "fail"
+
+
+async def taken_over(store: LogStore, past: PastRun) -> LogReopened:
+    """Go on with the log of a run, which is still as it was read.
+
+    Raises:
+        StoreError: it is not, or it cannot be had.
+    """
+    reopened = await store.reopen_log(past.run.run_id)
+    if len(reopened.entries) != past.count + 1:
+        await reopened.log.aclose()
+        raise LogGrown(past.run.run_id)
+    return reopened
 
 
 def run_of(entries: Sequence[Entry]) -> RunStarted:

@@ -34,13 +34,14 @@ from gambit_actors.actors.resuming import (
     PastReader,
     answers_to,
     run_of,
+    taken_over,
 )
 from gambit_actors.actors.session_meta import SessionMeta
 from gambit_actors.actors.sessions import (
     RunResult,
     Session,
+    check_text,
     checked_context,
-    recorded_result,
 )
 from gambit_actors.actors.trees import (
     Bounds,
@@ -173,16 +174,23 @@ class Runtime:
             StoreError: there is no such run, or its log cannot be used.
             RunFailed: there is no answer.
         """
+        check_text(message)
         options = options or self._options
+        if message is None:
+            result = await self.history.result(run_id)
+            if result is not None:
+                return worked(result)
         past = await self._read_past(run_id, deck, answers or {}, options)
         state = past.past.root.state
         if message is not None and past.past.root.is_open:
             msg = f"run {run_id} was interrupted: resume it without a message first"
             raise RequestError(msg)
         if message is None and state.ended is not None:
-            if not state.is_over:
-                await self.history.close(past.past.root)
-            return worked(recorded_result(past.past.root))
+            # Its process was gone before it could say that there will be no more.
+            await self.history.close(past.past.root)
+            result = await self.history.result(run_id)
+            assert result is not None  # noqa: S101  # its end has just been written
+            return worked(result)
         begun = await self._begin_again(past, options, self._tracer)
         turn = Turn(message=message, is_continued=message is None)
         return worked(await begun.ask(turn))
@@ -289,7 +297,7 @@ class Runtime:
             root.run,
             bounds=Bounds(),
             account=tree.account,
-            reopened=await self._store.reopen_log(root.run.run_id),
+            reopened=await taken_over(self._store, root),
         )
         actor.spent_before = root.spent_in_turn
         return BegunRun(

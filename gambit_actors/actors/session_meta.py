@@ -45,7 +45,12 @@ class SessionMeta:
         Raises:
             RequestError: it has no JSON form.
         """
+        name: object = key  # Code may give anything.
+        if not isinstance(name, str):
+            msg = f"the session keeps values under texts, not under {key!r:.100}"
+            raise RequestError(msg)
         try:
+            key.encode()
             # As JSON has it, so that it is the same after it was stored.
             plain = None if value is msgspec.UNSET else msgspec.to_builtins(value)
         except (TypeError, ValueError, RecursionError) as problem:

@@ -14,7 +14,7 @@ import trio
 
 from gambit_actors.actors.actor import DeckActor
 from gambit_actors.actors.mailboxes import Turn
-from gambit_actors.actors.trees import PastRun, RunTree
+from gambit_actors.actors.trees import RunTree
 from gambit_actors.errors import RequestError
 from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.openresponses.events import OutputTextDelta
@@ -23,6 +23,7 @@ from gambit_actors.openresponses.responses import Usage
 from gambit_actors.run.calls import problem_words
 from gambit_actors.run.entries import Failure, RunStatus, TurnEnded
 from gambit_actors.run.programs import Program
+from gambit_actors.run.states import RunState
 from gambit_actors.schema.schemas import LoadedSchema
 from gambit_actors.trace import events
 from gambit_actors.trace.live import LiveFeed, Subscription
@@ -255,18 +256,21 @@ def result_of(actor: DeckActor, tree: RunTree, ended: TurnEnded) -> RunResult:
     )
 
 
-def recorded_result(past: PastRun) -> RunResult:
-    """What a run came to that is in the log with its end."""
-    ended = past.state.ended
-    assert ended is not None  # noqa: S101  # whoever asks has looked
+def recorded_result(
+    run_id: str, state: RunState, *, usage: Usage, cost: float | None
+) -> RunResult | None:
+    """What a run came to, by its log; None if it came to nothing."""
+    ended = state.ended
+    if ended is None:
+        return None
     return RunResult(
-        run_id=past.run.run_id,
+        run_id=run_id,
         status=ended.status,
         value=ended.result,
         text=ended.text,
-        items=tuple(past.state.items),
-        usage=past.spent.as_usage(),
-        cost=past.spent.known_cost,
+        items=tuple(state.items),
+        usage=usage,
+        cost=cost,
         failure=ended.failure,
         is_end=ended.is_end,
         envelope=ended.envelope,
@@ -283,7 +287,7 @@ def checked_context(
             user to speak.
     """
     deck = program.deck
-    _check_text(message)
+    check_text(message)
     if context is not msgspec.UNSET and not is_first:
         msg = "context can only be given with the first message"
         raise RequestError(msg)
@@ -298,7 +302,12 @@ def checked_context(
     return context
 
 
-def _check_text(message: object) -> None:
+def check_text(message: object) -> None:
+    """Refuse a message that is no text, or none that can be sent.
+
+    Raises:
+        RequestError: it is one of those.
+    """
     if message is None:
         return
     if not isinstance(message, str):

@@ -143,10 +143,12 @@ class PastRun(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """A run that another process had begun, as its log has it.
 
     Attributes:
+        count: how many entries that has.
         spent: what it has used, with all below it.
         spent_in_turn: the same since its last turn began.
     """
 
+    count: int
     run: RunStarted
     state: RunState
     spent: Spent

@@ -82,30 +82,36 @@ def doubts_of(program: Program, state: RunState, *, run_id: str) -> list[Doubt]:
                 deck=program.name,
                 arguments=call.arguments,
                 attempt=started.attempt,
-                choice=choice_for(program, call.name),
+                choice=choice_for(program, started),
             )
         )
     return found
 
 
-def choice_for(program: Program, name: str) -> OnDoubt:
-    """What the author wants done about a call of something by that name."""
-    offer = program.offers.get(name)
+def choice_for(program: Program, started: CallStarted) -> OnDoubt:
+    """What the author wants done about a call that had begun.
+
+    If the name stands for something else by now, nobody has said, and is asked.
+    """
+    offer = program.offers.get(started.name)
     match offer:
-        case Action() | Tool() | RuntimeTool():
+        case Action() if started.kind == "action":
+            is_deck = isinstance(offer.target, Link)
+            return offer.on_doubt if is_deck == (started.run_id is not None) else "ask"
+        case Tool() | RuntimeTool() if started.kind == "tool":
             return offer.on_doubt
         case BuiltinTool(kind="read"):
             return "retry"
-        case _:
+        case BuiltinTool():
             # The model can look whether it happened.
             return "fail"
+        case _:
+            return "ask"
 
 
 def is_taken_up(program: Program, started: CallStarted) -> bool:
     """Whether a call that had begun is a deck, which goes on from its own log."""
-    offer = program.offers.get(started.name)
-    is_deck = isinstance(offer, Action) and isinstance(offer.target, Link)
-    return is_deck and choice_for(program, started.name) == "retry"
+    return started.run_id is not None and choice_for(program, started) == "retry"
 
 
 def in_doubt(name: str, attempt: int) -> Envelope:

@@ -32,6 +32,8 @@ _FROM_OUTSIDE = frozenset(
         "max_cost",
         "max_passes",
         "max_tokens",
+        "model_failed",
+        "model_incomplete",
         "model_unavailable",
         "no_model",
         "store_failed",

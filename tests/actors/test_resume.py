@@ -95,6 +95,7 @@ def kept_until(logs: dict[str, MemoryLog], count: int) -> MemoryStore:
         if kept:
             store.logs[log.run.run_id] = MemoryLog(log.run)
             store.logs[log.run.run_id].entries[:] = kept
+            store.logs[log.run.run_id].is_open = False  # Its writer is no more.
     return store
 
 

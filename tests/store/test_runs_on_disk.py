@@ -16,7 +16,7 @@ from gambit_actors.actors.sessions import RunResult
 from gambit_actors.errors import NoSuchRun
 from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.providers.scripted import ScriptedProvider
-from gambit_actors.providers.scripts import Reply
+from gambit_actors.providers.scripts import Call, Reply
 from gambit_actors.run.entries import CallStarted, Entry, RunEnded
 from gambit_actors.run.states import state_from_entries
 from gambit_actors.store.disk_store import DiskStore
@@ -61,6 +61,43 @@ async def test_what_is_secret_is_not_in_the_log(tmp_path: Path) -> None:
     assert "en-678" not in text
     assert "everybody" in text
     assert again.text == "It is [redacted], and [redacted]."
+
+
+CHILD_ENTRY = '[[actions]]\nname = "a"\ndescription = "Do."\npath = "a/PROMPT.md"\n'
+BOTH_MARKED = (
+    'contextSchema = "../in.json"\nresponseSchema = "../out.json"\nrespond = true\n'
+)
+
+
+async def test_what_decks_take_and_give_is_not_in_their_logs(tmp_path: Path) -> None:
+    """Arguments, context, result and answer, in the log of the parent and the child."""
+    marked = '{"type": "object", "properties": {"code": {"x-secret": true}}}'
+    decks = {
+        "PROMPT.md": root('responseSchema = "out.json"\n' + CHILD_ENTRY),
+        "a/PROMPT.md": root(BOTH_MARKED),
+        "in.json": marked,
+        "out.json": marked,
+    }
+    respond = Call(name="gambit_respond", arguments={"payload": {"code": "OUT-4711"}})
+    script = [
+        Reply(deck="*/a/PROMPT.md", calls=(respond,)),
+        calls("a", code="IN-4711"),
+        Reply(text='{"code": "END-4711"}'),
+    ]
+    async with (
+        DiskStore(tmp_path) as store,
+        open_runtime(ScriptedProvider(script), reader=Texts(decks), store=store) as on,
+    ):
+        result = await on.run("PROMPT.md", message="Hi.")
+        assert result.value == {"code": "END-4711"}
+    texts = [path.read_text() for path in logs_in(tmp_path)]
+    assert len(texts) == 2
+    assert not [text for text in texts if "4711" in text]
+
+
+def logs_in(folder: Path) -> list[Path]:
+    """The files of all logs."""
+    return list(folder.glob("*.jsonl"))
 
 
 class WearingOut:

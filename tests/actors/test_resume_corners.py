@@ -1,0 +1,201 @@
+"""Corners of resuming that were wrong once."""
+
+import json
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+import pytest
+
+from gambit_actors.actors.memory_log import MemoryStore
+from gambit_actors.actors.options import RunOptions
+from gambit_actors.actors.runtime import Runtime, open_runtime
+from gambit_actors.errors import InDoubt, LogInUse, RequestError
+from gambit_actors.providers.scripted import ScriptedProvider
+from gambit_actors.providers.scripts import Call, Reply
+from gambit_actors.run.doubts import Happened
+from gambit_actors.run.entries import CallStarted, RunEnded
+from gambit_actors.store.deck_files import DiskReader
+from gambit_actors.store.disk_store import DiskStore
+from tests.actors.playing import ANYTHING, TOOL, items_in, outputs_of, root
+from tests.actors.test_resume import (
+    Counting,
+    Recorder,
+    cut_in_a_payment,
+    files,
+    kept_until,
+    script,
+    whole_run,
+)
+from tests.deck.reading import Texts
+
+
+@pytest.mark.parametrize("message", [5, b"x", {"a": 1}, True, "\ud800"])
+async def test_a_message_that_is_no_text_harms_no_log(message: object) -> None:
+    """It is refused before anything is written."""
+    store = await whole_run(files(), Counting())
+    run_id = next(iter(store.logs))
+    before = list(store.logs[run_id].entries)
+    async with open_runtime(
+        ScriptedProvider(script()), reader=Texts(files()), store=store
+    ) as runtime:
+        with pytest.raises(RequestError, match="message"):
+            await runtime.resume(run_id, message=message)  # type: ignore[arg-type]  # on purpose
+    assert store.logs[run_id].entries == before
+
+
+async def test_a_tool_that_is_gone_is_still_asked_about() -> None:
+    """What had begun is in doubt whatever the deck says now; the answer counts."""
+    kept, run_id = await cut_in_a_payment(files("ask"))
+    without = files("ask")
+    without["a/PROMPT.md"] = without["a/PROMPT.md"].replace(
+        'name = "pay"', 'name = "p"'
+    )
+    async with open_runtime(
+        ScriptedProvider(script()),
+        reader=Texts(without),
+        store=kept,
+        options=RunOptions(on_tool=Counting()),
+    ) as runtime:
+        with pytest.raises(InDoubt, match="pay") as caught:
+            await runtime.resume(run_id)
+        key = caught.value.doubts[0].key
+        await runtime.resume(run_id, answers={key: Happened(value="paid")})
+    texts = [
+        text
+        for log in kept.logs.values()
+        for text in outputs_of(items_in(log.entries)).get("pay", ())
+    ]
+    assert [json.loads(text)["payload"] for text in texts] == ["paid"]
+
+
+async def test_a_call_that_was_given_up_is_not_asked_about_again() -> None:
+    """A finished run has no doubts, though a deck below it was left in one."""
+    kept, run_id = await cut_in_a_payment(files("ask"))
+    failing = files("ask")
+    failing["PROMPT.md"] = failing["PROMPT.md"].replace(
+        'path = "a/PROMPT.md"\n', 'path = "a/PROMPT.md"\nonDoubt = "fail"\n'
+    )
+    options = RunOptions(on_tool=Counting())
+    async with open_runtime(
+        ScriptedProvider(script()), reader=Texts(failing), store=kept, options=options
+    ) as runtime:
+        assert (await runtime.resume(run_id)).text == "Done."
+        assert (await runtime.resume(run_id)).text == "Done."
+        assert (await runtime.resume(run_id, message="And now?")).text == "Again."
+
+
+CODE = """
+from gambit_actors import define_deck
+
+async def run(ctx):
+    return {"all": await ctx.spawn_all([("a/PROMPT.md", {"n": 1})] * 3)}
+
+deck = define_deck(run=run)
+"""
+CODE_ENTRY = """
+[[actions]]
+name = "code"
+description = "Do."
+execute = "code.py"
+contextSchema = "s.json"
+responseSchema = "s.json"
+"""
+CHILD = 'contextSchema = "../s.json"\nresponseSchema = "../s.json"\nrespond = true\n'
+
+
+@pytest.mark.slow
+async def test_equal_decks_side_by_side_each_have_their_own_log(tmp_path: Path) -> None:
+    """Code that asks the same thing three times takes each of three runs up once."""
+    (tmp_path / "a").mkdir()
+    retried = TOOL + 'onDoubt = "retry"\n'
+    (tmp_path / "a" / "PROMPT.md").write_text(root(CHILD + retried))
+    (tmp_path / "s.json").write_text(ANYTHING)
+    (tmp_path / "PROMPT.md").write_text(root(CODE_ENTRY))
+    (tmp_path / "code.py").write_text(CODE)
+    respond = (Call(name="gambit_respond", arguments={"payload": {}}),)
+    replies = [
+        Reply(deck="*/a/PROMPT.md", pass_number=1, calls=(Call(name="crm"),), times=0),
+        Reply(deck="*/a/PROMPT.md", calls=respond, times=0),
+        Reply(pass_number=1, calls=(Call(name="code"),), times=0),
+        Reply(text="Done.", times=0),
+    ]
+
+    def opened(store: MemoryStore) -> AbstractAsyncContextManager[Runtime]:
+        return open_runtime(
+            ScriptedProvider(replies),
+            reader=DiskReader(tmp_path),
+            store=store,
+            options=RunOptions(on_tool=Counting()),
+        )
+
+    store = Recorder()
+    async with opened(store) as runtime:
+        deck = await runtime.load("PROMPT.md")
+        run_id = (await runtime.run(deck, message="Hi.")).run_id
+    for count in range(1, store.batches[-1] + 1):
+        kept = kept_until(store.logs, count)
+        async with opened(kept) as runtime:
+            result = await runtime.resume(run_id, deck=deck)
+        (output,) = outputs_of(result.items)["code"]
+        assert json.loads(output)["payload"] == {"all": [{}, {}, {}]}, count
+        assert len(kept.logs) == 4
+
+
+@pytest.mark.parametrize("left", [b"", b'{"seq":0,"ts":1.0,"form'])
+async def test_a_log_that_was_only_being_made_is_begun_anew(
+    left: bytes, tmp_path: Path
+) -> None:
+    """A kill while a file is made leaves it empty or torn, and costs no run."""
+    async with DiskStore(tmp_path / "first") as store:
+        async with open_runtime(
+            ScriptedProvider(script()),
+            reader=Texts(files()),
+            store=store,
+            options=RunOptions(on_tool=Counting()),
+        ) as runtime:
+            run_id = (await runtime.run("PROMPT.md", message="Hi.")).run_id
+        entries = (await store.read_log(run_id)).entries
+        begun = next(
+            n
+            for n, e in enumerate(entries, 1)
+            if isinstance(e, CallStarted) and e.run_id
+        )
+        child = entries[begun - 1]
+        assert isinstance(child, CallStarted)
+        lines = store.path_of(run_id).read_bytes().splitlines(keepends=True)
+    # The other call of that turn was noted in the same write.
+    folder = tmp_path / "second"
+    folder.mkdir()
+    (folder / f"{run_id}.jsonl").write_bytes(b"".join(lines[: begun + 1]))
+    (folder / f"{child.run_id}.jsonl").write_bytes(left)
+    async with (
+        DiskStore(folder) as store,
+        open_runtime(
+            ScriptedProvider(script()),
+            reader=Texts(files()),
+            store=store,
+            options=RunOptions(on_tool=Counting()),
+        ) as runtime,
+    ):
+        result = await runtime.resume(run_id)
+        assert result.text == "Done."
+        assert isinstance((await store.read_log(run_id)).entries[-1], RunEnded)
+
+
+async def test_a_run_is_resumed_by_one_at_a_time() -> None:
+    """Whoever comes second is told, also where logs are in memory."""
+    store = await whole_run(files(), Counting())
+    run_id = next(iter(store.logs))
+    async with open_runtime(
+        ScriptedProvider([Reply(text="Again.")]),
+        reader=Texts(files()),
+        store=store,
+    ) as runtime:
+        async with runtime.reopen_session(run_id) as session:
+            assert session.last is not None
+            assert session.last.status == "completed"
+            with pytest.raises(LogInUse):
+                await runtime.resume(run_id, message="And now?")
+        ended = store.logs[run_id].entries[-1]
+    assert isinstance(ended, RunEnded)
+    assert ended.status == "completed"
