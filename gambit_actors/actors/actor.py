@@ -338,9 +338,10 @@ class DeckActor:
         # one write for each pass.
         is_whole = response.status == "completed"
         plans = planned_calls(self._program, items) if is_whole else {}
-        for plan in plans.values():
-            # Before what has them is written down.
-            self._tree.secrets.update(secrets_of_call(self._program, plan))
+        if self._program.marks_secrets:
+            for plan in plans.values():
+                # Before what has them is written down.
+                self._tree.secrets.update(secrets_of_call(self._program, plan))
         entries: list[Entry] = [answered, *added, *beginnings(plans)]
         self._answer = response
         if plans:
@@ -369,7 +370,7 @@ class DeckActor:
         if self.state.pending:
             why = ended.failure.message if ended.failure else "the run ended"
             entries += outputs_when_cut(self.state, why, self._teller.source)
-        if ended.result is not None:
+        if self._program.marks_secrets:
             schema = self._program.deck.response_schema
             self._tree.secrets.update(secrets_in(ended.result, schema))
         entries.append(ended)

@@ -228,8 +228,9 @@ class CallRunner:
         text = self._text_of(envelope, call)
         after: list[ItemAdded] = []
         if isinstance(plan, ActionCall):
-            schema = plan.action.response_schema
-            self._asker.tree.secrets.update(secrets_in(envelope.payload, schema))
+            if self._asker.program.marks_secrets:
+                schema = plan.action.response_schema
+                self._asker.tree.secrets.update(secrets_in(envelope.payload, schema))
             items = completion_items(new_id("event"), text)
             after += [ItemAdded(item=item, source="tool") for item in items]
         after += self._behind.get(call.call_id, ())

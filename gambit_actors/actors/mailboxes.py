@@ -1,6 +1,6 @@
 """How an actor is talked to: what goes into its mailbox, and asking it just once."""
 
-from typing import Protocol
+from typing import Protocol, cast
 
 import msgspec
 import trio
@@ -44,6 +44,11 @@ class Turn(msgspec.Struct, kw_only=True, eq=False):
         return self.scope
 
 
+# Called without their type, which costs as much again as the channel does.
+open_turns = cast(type[trio.open_memory_channel[Turn]], trio.open_memory_channel)
+open_answers = cast(type[trio.open_memory_channel[TurnEnded]], trio.open_memory_channel)
+
+
 class Actor(Protocol):
     """Takes turns from a mailbox, one at a time, until that is closed."""
 
@@ -83,8 +88,8 @@ async def ask_once(
         turn: what it is asked for.
         hook: what is to live as long as the actor does, if it is a root.
     """
-    mailbox, inbox = trio.open_memory_channel[Turn](1)
-    outbox, answers = trio.open_memory_channel[TurnEnded](1)
+    mailbox, inbox = open_turns(1)
+    outbox, answers = open_answers(1)
     turn.is_last = True
     async with trio.open_nursery() as nursery:
         if hook is not None:

@@ -31,6 +31,7 @@ from gambit_actors.run.synthetic import (
 )
 from gambit_actors.schema.forms import Unfolder
 from gambit_actors.schema.keywords import Schema
+from gambit_actors.schema.schemas import LoadedSchema
 from gambit_actors.schema.validation import Validator
 
 _ANY_OBJECT: Schema = {"type": "object", "additionalProperties": True}
@@ -71,6 +72,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         answers_in_text: whether the answer is a string, and not JSON.
         wrapped: those of its offers whose input is no object; a model gives it under
             a name of its own.
+        marks_secrets: whether one of its schemas marks a value as secret.
         is_declared: whether anybody said what the deck may do: itself, a reference, a
             deck above it or the run. Then its code is kept to its permissions.
     """
@@ -88,6 +90,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     runtime_tools: tuple[RuntimeTool, ...] = ()
     told_permissions: JSONValue = None
     wrapped: frozenset[str] = frozenset()
+    marks_secrets: bool = False
     is_declared: bool = False
 
 
@@ -149,8 +152,20 @@ def program_from_deck(
         wrapped=frozenset(
             offer.name for offer in callables if is_wrapped(_input_of(offer))
         ),
+        marks_secrets=_marks_secrets(deck),
         is_declared=is_declared,
     )
+
+
+def _marks_secrets(deck: Deck) -> bool:
+    """Whether it is worth looking; said for too many rather than for too few."""
+    schemas: list[object] = [deck.context_schema, deck.response_schema]
+    schemas += [tool.input_schema for tool in deck.tools]
+    for action in deck.actions:
+        schemas += [action.context_schema, action.response_schema]
+    loaded = [s.schema for s in schemas if isinstance(s, LoadedSchema)]
+    text = msgspec.json.encode(loaded)
+    return any(mark in text for mark in (b'"x-secret"', b'"writeOnly"', b'"password"'))
 
 
 def _input_of(offer: Action | Tool | RuntimeTool) -> Schema | None:
