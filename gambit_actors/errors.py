@@ -15,7 +15,8 @@
     │   ├── BadResponse       a response document has the wrong form
     │   ├── EventTooLarge     one streamed event is larger than we agreed to hold
     │   ├── ScriptExhausted   a scripted model has no reply for what it was asked
-    │   └── StreamTruncated   a stream ended before it said how it went
+    │   ├── StreamTruncated   a stream ended before it said how it went
+    │   └── ...               what goes wrong on the way: gambit_actors.providers.errors
     ├── RunFailed             a run came to no result, and says why
     ├── StoreError            what was to be kept could not be
     │   ├── CorruptLog        a log is damaged, at a place that is told

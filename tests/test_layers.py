@@ -18,7 +18,15 @@ PACKAGE = ROOT / "gambit_actors"
 
 # Packages that turn values into values. Add providers/dialects as they arrive, here and
 # in pyproject.toml.
-PURE = ["deck", "errors.py", "openresponses", "run", "schema", "version.py"]
+PURE = [
+    "deck",
+    "errors.py",
+    "openresponses",
+    "providers/dialects",
+    "run",
+    "schema",
+    "version.py",
+]
 
 # Builtins that reach outside the program, or import behind the linter's back.
 IMPURE_CALLS = frozenset(
@@ -88,8 +96,8 @@ def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
 
 def make_package(folder: Path, sources: dict[str, str]) -> None:
     """Write a ``gambit_actors`` with the layers that exist and these modules."""
-    packages = ["actors", "cli", "deck", "openresponses", "providers", "run"]
-    packages += ["schema", "store", "trace"]
+    packages = ["actors", "cli", "deck", "openresponses", "providers"]
+    packages += ["providers/dialects", "run", "schema", "store", "trace"]
     layers = {f"{name}/__init__.py": "" for name in packages}
     layers |= {"errors.py": "", "version.py": ""}
     for name, source in ({"__init__.py": ""} | layers | sources).items():

@@ -5,14 +5,42 @@ put together.
 """
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Protocol
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
 from gambit_actors.openresponses.events import Event
+from gambit_actors.openresponses.provider_frames import ProviderFrame
 from gambit_actors.openresponses.requests import CreateResponse
 from gambit_actors.openresponses.responses import Response
 from gambit_actors.run.entries import Entry, RunStarted
+
+NoticeKind: TypeAlias = Literal["left_out", "retry", "waited", "whole_history", "odd"]
+"""What a provider has to tell beside its answer:
+
+left_out        something of the request that the provider has no words for
+retry           the request is sent again
+waited          the request was held back, so that the provider is not asked too much
+whole_history   the server has forgotten the response it was to go on from
+odd             the server did something that its own protocol does not have
+"""
+
+
+class Notice(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Something that happened on the way to an answer, for whoever reads traces.
+
+    Attributes:
+        message: a sentence.
+        seconds: how long that took or will take, where that is of interest.
+    """
+
+    kind: NoticeKind
+    message: str
+    seconds: float | None = None
+
+
+def ignore_notice(_notice: Notice) -> None:
+    """Tell nobody."""
 
 
 class ModelContext(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -23,12 +51,40 @@ class ModelContext(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         turn: which turn of the run it is, counted from 1.
         pass_number: which model call of that turn, counted from 1.
         run_id: the run; a provider may keep a cursor by it.
+        note: takes what the provider has to tell beside its answer.
+        on_frame: takes what a server sends, word for word, if somebody wants that.
     """
 
     run_id: str
     deck: str
     turn: int
     pass_number: int
+    note: Callable[[Notice], None] = ignore_notice
+    on_frame: Callable[[ProviderFrame], None] | None = None
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """A model to be asked, behind a name that a deck may use for it.
+
+    Attributes:
+        model: its own name, with which a provider is asked.
+        params: what is asked of it where the deck asks for nothing else; a request
+            that holds these settings alone.
+    """
+
+    model: str
+    params: CreateResponse = CreateResponse()
+
+
+@runtime_checkable
+class ModelDirectory(Protocol):
+    """A provider that knows models by other names, too."""
+
+    def candidates(self, model: str, /) -> Sequence[Candidate]:
+        """The models that a name stands for, in the order in which to ask them.
+
+        At least one; a name that stands for nothing else stands for itself.
+        """
 
 
 class ModelProvider(Protocol):

@@ -1,0 +1,131 @@
+"""What can go wrong between us and a model server, one class for each thing to do.
+
+::
+
+    ProviderError
+    ├── ConnectionLost        the connection broke while an answer was coming
+    ├── NotAnAnswer           the server sent something that is no answer at all
+    ├── ProviderNotReady      there is no way to ask: no such provider, or no key
+    ├── ProviderStatusError   the server answered with an error status
+    ├── ProviderTimeout       the server took too long, in a phase that is told
+    └── ProviderUnreachable   there was no connection to be had
+
+No message of these has a key in it, or more than a few hundred characters of what a
+server sent.
+"""
+
+from typing import Literal, TypeAlias
+
+from gambit_actors.errors import ProviderError
+
+Phase: TypeAlias = Literal["connect", "first_byte", "idle", "total"]
+
+_WAITED_FOR: dict[Phase, str] = {
+    "connect": "did not take a connection",
+    "first_byte": "sent no answer",
+    "idle": "stopped sending",
+    "total": "did not finish its answer",
+}
+
+
+class ConnectionLost(ProviderError):
+    """The connection broke after the server had begun to answer.
+
+    Attributes:
+        provider: who was asked.
+        reason: what broke it.
+    """
+
+    def __init__(self, provider: str, reason: str) -> None:
+        super().__init__(f"the connection to {provider} broke off: {reason}")
+        self.provider = provider
+        self.reason = reason
+
+
+class NotAnAnswer(ProviderError):
+    """The server answered with success, and with nothing that can be read.
+
+    Attributes:
+        provider: who was asked.
+        reason: what it sent instead.
+    """
+
+    def __init__(self, provider: str, reason: str) -> None:
+        super().__init__(f"{provider} sent no answer that can be read: {reason}")
+        self.provider = provider
+        self.reason = reason
+
+
+class ProviderNotReady(ProviderError):
+    """A model cannot be asked as things are set up.
+
+    Attributes:
+        model: the model, as it was asked for.
+        reason: what is missing, and how to provide it.
+    """
+
+    def __init__(self, model: str, reason: str) -> None:
+        super().__init__(f"{model} cannot be asked: {reason}")
+        self.model = model
+        self.reason = reason
+
+
+class ProviderStatusError(ProviderError):
+    """The server answered with an error status.
+
+    Attributes:
+        provider: who was asked.
+        status: the HTTP status.
+        code: the server's own code for it; empty if it gave none.
+        reason: the server's words, cut short; empty if it gave none.
+        retry_after_seconds: how long the server asks to be left alone, if it does.
+    """
+
+    def __init__(
+        self,
+        provider: str,
+        status: int,
+        *,
+        code: str = "",
+        reason: str = "",
+        retry_after_seconds: float | None = None,
+    ) -> None:
+        named = f" ({code})" if code else ""
+        words = f": {reason}" if reason else ""
+        super().__init__(f"{provider} answered with HTTP {status}{named}{words}")
+        self.provider = provider
+        self.status = status
+        self.code = code
+        self.reason = reason
+        self.retry_after_seconds = retry_after_seconds
+
+
+class ProviderTimeout(ProviderError):
+    """The server took longer than it may.
+
+    Attributes:
+        provider: who was asked.
+        phase: what was waited for.
+        seconds: how long.
+    """
+
+    def __init__(self, provider: str, phase: Phase, seconds: float) -> None:
+        what = _WAITED_FOR[phase]
+        super().__init__(f"{provider} {what} within {seconds:g} seconds")
+        self.provider = provider
+        self.phase = phase
+        self.seconds = seconds
+
+
+class ProviderUnreachable(ProviderError):
+    """There was no connection to be had; nothing was asked.
+
+    Attributes:
+        provider: who was to be asked.
+        reason: what the system says.
+    """
+
+    def __init__(self, provider: str, reason: str) -> None:
+        super().__init__(f"{provider} cannot be reached: {reason}")
+        self.provider = provider
+        self.reason = reason
