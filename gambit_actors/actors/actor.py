@@ -342,7 +342,8 @@ class DeckActor:
             for plan in plans.values():
                 # Before what has them is written down.
                 self._tree.secrets.update(secrets_of_call(self._program, plan))
-        entries: list[Entry] = [answered, *added, *beginnings(plans)]
+        lost = self._models.lost
+        entries: list[Entry] = [*lost, answered, *added, *beginnings(plans)]
         self._answer = response
         if plans:
             await self._append(entries)
@@ -360,7 +361,7 @@ class DeckActor:
 
     async def _finish(self, ended: TurnEnded) -> TurnEnded:
         """Keep what was half said, give every call an output, and the turn an end."""
-        entries: list[Entry] = []
+        entries: list[Entry] = [*self._models.lost]
         if ended.status != "completed":
             said = self._models.unfinished()
             entries += [ItemAdded(item=item, source="model") for item in said]

@@ -19,7 +19,7 @@ from gambit_actors.openresponses.items import Message
 from gambit_actors.openresponses.requests import CreateResponse
 from gambit_actors.openresponses.responses import Response
 from gambit_actors.run.budgets import Account, Price, Reserved, wanted_by
-from gambit_actors.run.entries import Failure
+from gambit_actors.run.entries import Failure, ModelLost
 from gambit_actors.run.ports import ModelContext
 from gambit_actors.run.programs import Program
 from gambit_actors.run.states import RunState
@@ -43,6 +43,9 @@ class ModelCalls:
         program: the deck.
         live: the actor's entry in the list of those alive; says which model it asks.
         teller: what tells of it.
+
+    Attributes:
+        lost: the calls that did not say what they used and are not in the log yet.
     """
 
     __slots__ = (
@@ -53,6 +56,7 @@ class ModelCalls:
         "_told",
         "_tree",
         "_untold",
+        "lost",
     )
 
     def __init__(
@@ -64,6 +68,7 @@ class ModelCalls:
         self._teller = teller
         self._told = 0
         self._pieces: list[Event] = []
+        self.lost: list[ModelLost] = []
         # A call whose answer is not in the log yet: its span, its model, its pass.
         self._untold: tuple[str, str, int] | None = None
 
@@ -141,8 +146,9 @@ class ModelCalls:
         )
 
     def forget_unfinished(self) -> None:
-        """What a model had said is in the log now."""
+        """What a model had said, and what was lost, is in the log now."""
         self._pieces.clear()
+        self.lost.clear()
 
     async def _ask_one(
         self,
@@ -172,6 +178,7 @@ class ModelCalls:
         finally:
             if self._is_unknown(found):
                 account.count_lost(reserved)
+                self.lost.append(_lost(model, reserved))
             if reserved is not None:
                 account.give_back(reserved)
                 self._tree.settled.unpark_all()
@@ -261,6 +268,12 @@ class ModelCalls:
                 touch()
 
         return take
+
+
+def _lost(model: str, reserved: Reserved | None) -> ModelLost:
+    if reserved is None:
+        return ModelLost(model=model)
+    return ModelLost(model=model, tokens=reserved.tokens, cost=reserved.cost)
 
 
 def _told(problem: ProviderError | Response) -> events.TraceError:

@@ -34,6 +34,7 @@ from gambit_actors.run.entries import (
     ChildStarted,
     Entry,
     ModelAnswered,
+    ModelLost,
     RunStarted,
     TurnStarted,
 )
@@ -139,6 +140,8 @@ class PastReader:
         if isinstance(entry, ModelAnswered):
             price = self._prices.get(entry.model)
             spent.add_answer(entry.model, entry.usage, price)
+        elif isinstance(entry, ModelLost):
+            spent.add_lost(entry.tokens, entry.cost)
         elif isinstance(entry, CallStarted):
             spent.calls += 1
 

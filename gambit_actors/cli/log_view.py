@@ -25,6 +25,7 @@ from gambit_actors.run.entries import (
     ItemAdded,
     MetaSet,
     ModelAnswered,
+    ModelLost,
     RunEnded,
     RunResumed,
     RunStarted,
@@ -61,8 +62,22 @@ class LogView:
         match entry:
             case ItemAdded(item=item, source=source):
                 return self._item(item, source)
+            case ModelAnswered() | ModelLost() | CallStarted() | CallEnded():
+                return self._about_calls(entry)
+            case MetaSet(key=key, value=value):
+                return "keeps", f"{key} = {msgspec.json.encode(value).decode()}"
+            case _:
+                return self._about_the_run(entry)
+
+    def _about_calls(
+        self, entry: ModelAnswered | ModelLost | CallStarted | CallEnded
+    ) -> tuple[str, str]:
+        match entry:
             case ModelAnswered(model=model, status=status, usage=usage):
                 return "asked", f"{model}: {status}{_tokens(usage)}"
+            case ModelLost(model=model, tokens=tokens):
+                most = f" of {tokens} tokens at most" if tokens else ""
+                return "lost", f"{model}: an answer{most}"
             case CallStarted(call_id=call_id, name=name, attempt=attempt):
                 self._calls.setdefault(call_id, name)
                 again = f", attempt {attempt}" if attempt > 1 else ""
@@ -70,10 +85,8 @@ class LogView:
                 return "begins", f"{name}{again}{below}"
             case CallEnded(call_id=call_id, output=output):
                 return "ends", f"{self._calls.get(call_id, call_id)} {output}"
-            case MetaSet(key=key, value=value):
-                return "keeps", f"{key} = {msgspec.json.encode(value).decode()}"
             case _:
-                return self._about_the_run(entry)
+                assert_never(entry)
 
     def _about_the_run(
         self,

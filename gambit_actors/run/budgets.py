@@ -58,6 +58,9 @@ class Spent(msgspec.Struct, kw_only=True, gc=False):
     Attributes:
         cost: of what has a price.
         has_unknown_cost: whether a model was asked whose price nobody knows.
+        lost_tokens: what was set aside for calls that did not say what they used. They
+            may have used it up, so it counts as such, and in no sum of what was used.
+        lost_cost: the same in money.
         models: those that answered, in the order in which they first did.
         usage: the tokens as they were last asked for; None if they are others by now.
     """
@@ -71,6 +74,8 @@ class Spent(msgspec.Struct, kw_only=True, gc=False):
     passes: int = 0
     calls: int = 0
     decks: int = 0
+    lost_tokens: int = 0
+    lost_cost: float = 0.0
     models: dict[str, None] = {}
     usage: Usage | None = None
 
@@ -99,6 +104,12 @@ class Spent(msgspec.Struct, kw_only=True, gc=False):
             self.cached_tokens += usage.input_tokens_details.cached_tokens
             self.reasoning_tokens += usage.output_tokens_details.reasoning_tokens
 
+    def add_lost(self, tokens: int, cost: float) -> None:
+        """Count a call that did not say what it used."""
+        self.has_unknown_cost = True
+        self.lost_tokens += tokens
+        self.lost_cost += cost
+
     def add(self, other: "Spent") -> None:
         """Count what a part below has used."""
         self.usage = None
@@ -111,6 +122,8 @@ class Spent(msgspec.Struct, kw_only=True, gc=False):
         self.passes += other.passes
         self.calls += other.calls
         self.decks += other.decks
+        self.lost_tokens += other.lost_tokens
+        self.lost_cost += other.lost_cost
         self.models |= other.models
 
     def as_usage(self) -> Usage:
@@ -154,9 +167,6 @@ class Reserved(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     cost: float
 
 
-_NOTHING = Reserved(output_tokens=0, tokens=0, cost=0.0)
-
-
 class Short(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """There is not enough left.
 
@@ -181,8 +191,6 @@ class Account:
     Attributes:
         spent: what it has used.
         is_limited: whether this or one above has a limit.
-        lost: what was set aside for calls that did not say what they used. It may
-            have been used up, so it counts as such.
         expecting: how many of those below will want a share and have none yet.
     """
 
@@ -193,7 +201,6 @@ class Account:
         "above",
         "expecting",
         "is_limited",
-        "lost",
         "max_cost",
         "max_tokens",
         "spent",
@@ -211,7 +218,6 @@ class Account:
         self.max_cost = max_cost
         self.spent = Spent()
         self.expecting = 0
-        self.lost = _NOTHING
         self.is_limited: bool = (
             max_tokens is not None
             or max_cost is not None
@@ -247,14 +253,9 @@ class Account:
 
     def count_lost(self, reserved: Reserved | None) -> None:
         """Count a call that did not say what it used; None if nothing was set aside."""
+        tokens, cost = (reserved.tokens, reserved.cost) if reserved else (0, 0.0)
         for account in self.chain():
-            account.spent.has_unknown_cost = True
-            if reserved is not None:
-                account.lost = Reserved(
-                    output_tokens=account.lost.output_tokens + reserved.output_tokens,
-                    tokens=account.lost.tokens + reserved.tokens,
-                    cost=account.lost.cost + reserved.cost,
-                )
+            account.spent.add_lost(tokens, cost)
 
     def expect(self, more: int) -> None:
         """Say that so many more below will want a share, or fewer."""
@@ -310,7 +311,7 @@ class Account:
     def _room_in_tokens(self, wanted: Wanted) -> int | Short | None:
         if self.max_tokens is None:
             return None
-        used = self.spent.total_tokens + self.lost.tokens
+        used = self.spent.total_tokens + self.spent.lost_tokens
         left = self.max_tokens - used - self._held_tokens
         room = left - wanted.input_tokens
         if room >= LEAST_OUTPUT:
@@ -330,7 +331,8 @@ class Account:
         if price is None:
             message = f"maxCost is set, and the price of {wanted.model} is not known"
             return Short(code="unknown_price", message=message, is_final=True)
-        left = self.max_cost - self.spent.cost - self.lost.cost - self._held_cost
+        used = self.spent.cost + self.spent.lost_cost
+        left = self.max_cost - used - self._held_cost
         needed = _cost(wanted.input_tokens, LEAST_OUTPUT, price)
         if left >= needed:
             if not price.output:

@@ -78,6 +78,22 @@ class ModelAnswered(_Entry, tag="model.answered", frozen=True, kw_only=True):
     usage: Usage | None = None
 
 
+class ModelLost(_Entry, tag="model.lost", frozen=True, kw_only=True):
+    """A model call ended that broke off, or for another reason never said what it used.
+
+    It is taken to have used what had been set aside for it. Without a limit that is
+    nothing, and all that is known is that something was.
+
+    Attributes:
+        tokens: in and out.
+        cost: the same in money.
+    """
+
+    model: str
+    tokens: int = 0
+    cost: float = 0.0
+
+
 class CallStarted(_Entry, tag="call.started", frozen=True, kw_only=True):
     """A call is about to have effects. Its output, if there is one, comes later.
 
@@ -170,6 +186,7 @@ Entry: TypeAlias = (
     | TurnStarted
     | ItemAdded
     | ModelAnswered
+    | ModelLost
     | CallStarted
     | ChildStarted
     | CallEnded

@@ -23,6 +23,7 @@ from gambit_actors.run.entries import (
     ItemAdded,
     MetaSet,
     ModelAnswered,
+    ModelLost,
     RunEnded,
     RunResumed,
     RunStarted,
@@ -108,6 +109,9 @@ class RunState:
     def _begin(self, entry: RunStarted) -> None:
         self.run = entry
 
+    def _pass_over(self, _entry: ModelLost) -> None:
+        """It has cost something, and has no part in the conversation."""
+
     def _resume(self, _entry: RunResumed) -> None:
         self.is_over = False
 
@@ -186,6 +190,7 @@ class RunState:
         TurnStarted: _begin_turn,
         ItemAdded: _add,
         ModelAnswered: _take_answer,
+        ModelLost: _pass_over,
         CallStarted: _start_call,
         ChildStarted: _start_child,
         CallEnded: _end_call,

@@ -386,3 +386,64 @@ async def test_a_model_that_refuses_at_once_costs_nothing() -> None:
     assert len(set(allowed)) == 1
     assert result.usage.total_tokens == 110
     assert result.cost == pytest.approx(0.02)
+
+
+@pytest.mark.parametrize("fault", ["cut", "hang"])
+async def test_a_budget_knows_after_a_restart_what_was_lost(
+    fault: str, autojump_clock: MockClock
+) -> None:
+    """What a broken answer may have used is gone for the next process, too."""
+    said: list[int] = []
+
+    def model(request: CreateResponse, _context: ModelContext) -> Reply:
+        said.append(request.max_output_tokens or 0)
+        return Reply(text="so " * 2 * said[-1], fault=fault)  # type: ignore[arg-type]  # a parameter
+
+    options = RunOptions(limits=Limits(max_tokens=1000), prices=PRICES)
+    text = deck_text(
+        "[guardrails]\ntimeoutMs = 1000\n"
+        '[modelParams]\nmodel = "scripted/one"\nmax_tokens = 300\n'
+    )
+    async with stage({"PROMPT.md": text}, model, options) as on:
+        loaded = await on.runtime.load("PROMPT.md")
+        run_id = (await on.runtime.try_run(loaded, message="Hi.")).run_id
+        for _ in range(5):
+            async with on.runtime.reopen_session(run_id) as session:
+                result = await session.send("And now?")
+    assert result.failure is not None
+    assert result.failure.code == "max_tokens"
+    assert 300 < sum(said) <= 1000
+    assert result.cost is None
+
+
+async def test_a_budget_knows_after_a_restart_what_a_failover_lost() -> None:
+    """The first model broke off, the second answered: both count, before and after."""
+
+    def model(request: CreateResponse, context: ModelContext) -> Reply:
+        if request.model == MODELS[0]:
+            return Reply(text="so " * 500, fault="cut")
+        used = TokenCount(input_tokens=10, output_tokens=10)
+        return Reply(text="Hello.", usage=used)
+
+    options = RunOptions(limits=Limits(max_tokens=1000), prices=ALL_PRICED)
+    files = {"PROMPT.md": five_models(most=500)}
+    async with stage(files, model, options) as on:
+        result = await on.runtime.run("PROMPT.md", message="Hi.")
+        async with on.runtime.reopen_session(result.run_id) as session:
+            again = await session.send("And now?")
+    assert result.usage.total_tokens == 20
+    assert (again.failure and again.failure.code) == "max_tokens"
+
+
+async def test_an_answer_without_usage_is_lost_for_the_next_process_too() -> None:
+    """A provider that counts nothing does not get past a limit by a restart."""
+    model = Silent([Reply(text="Hello.", times=0)])
+    most = '[modelParams]\nmodel = "scripted/one"\nmax_tokens = 400\n'
+    options = RunOptions(prices=PRICES, limits=Limits(max_tokens=1000))
+    async with stage({"PROMPT.md": deck_text(most)}, model, options) as on:
+        result = await on.runtime.run("PROMPT.md", message="Hi.")
+        for _ in range(5):
+            async with on.runtime.reopen_session(result.run_id) as session:
+                result = await session.send("And now?")
+    assert (result.failure and result.failure.code) == "max_tokens"
+    assert sum(most or 10**9 for most in model.allowed) <= 1000
