@@ -20,7 +20,8 @@ from gambit_actors.openresponses.requests import CreateResponse
 from gambit_actors.openresponses.responses import Response
 from gambit_actors.run.budgets import Account, Price, Reserved, wanted_by
 from gambit_actors.run.entries import Failure, ModelLost
-from gambit_actors.run.ports import ModelContext
+from gambit_actors.run.model_params import with_params_under
+from gambit_actors.run.ports import ModelContext, Notice
 from gambit_actors.run.programs import Program
 from gambit_actors.run.states import RunState
 from gambit_actors.trace import events
@@ -89,25 +90,28 @@ class ModelCalls:
             account: what the invocation may spend.
             touch: told when there is a sign of life.
         """
-        models = self._program.deck.model_params.models or self._tree.default_models
-        if not models:
+        names = self._program.deck.model_params.models or self._tree.default_models
+        if not names:
             await trio.lowlevel.checkpoint()
             return Failure(
                 code="no_model", message=f"{self._teller.deck} names no model"
             )
-        for index, model in enumerate(models):
-            self._live.doing = model
-            found = await self._ask_one(request, model, state, account, touch)
+        candidates = self._tree.candidates.of(names)
+        for index, candidate in enumerate(candidates):
+            model = self._live.doing = candidate.model
+            asked = with_params_under(request, candidate.params)
+            found = await self._ask_one(asked, model, state, account, touch)
             if isinstance(found, Failure):
                 return found  # Nothing that another model could help with.
-            is_last = index + 1 == len(models)
+            is_last = index + 1 == len(candidates)
             if isinstance(found, Response):
                 if is_last or found.status != "failed":
                     return Answered(model, found)
                 self.tell(None)
             if not is_last:
                 self._pieces.clear()
-                self._teller.failover(model, models[index + 1], _told(found))
+                following = candidates[index + 1].model
+                self._teller.failover(model, following, _told(found))
         return Failure(code="model_unavailable", message=str(found))  # noqa: ASYNC910  # there was one to ask
 
     def tell(
@@ -221,6 +225,7 @@ class ModelCalls:
             deck=teller.deck,
             turn=state.turns,
             pass_number=pass_number,
+            note=self._note,
         )
         span = f"{teller.span}:{state.turns}.{pass_number}"
         sent = state.sent
@@ -251,6 +256,12 @@ class ModelCalls:
         if response.status != "failed":
             self._pieces.clear()
         return response  # noqa: ASYNC910
+
+    def _note(self, notice: Notice) -> None:
+        """Tell of something that happened on the way to the answer waited for."""
+        if self._untold is not None:
+            span, model, _ = self._untold
+            self._teller.notice(span, model, notice)
 
     def _on_event(
         self, span: str, model: str, touch: Touch | None

@@ -19,6 +19,7 @@ import trio
 
 from gambit_actors.actors.actor import DeckActor
 from gambit_actors.actors.begun import BegunRun, worked
+from gambit_actors.actors.candidates import Candidates
 from gambit_actors.actors.compute import Modules
 from gambit_actors.actors.confined.confinement import Confinement, open_confinement
 from gambit_actors.actors.confined.rules import Platform
@@ -80,6 +81,7 @@ class Runtime:
         confinement: Confinement,
     ) -> None:
         self._provider = provider
+        self._candidates = Candidates(provider)
         self._decks = DeckLoader(reader)
         self._store = store
         self._tracer = tracer
@@ -341,6 +343,7 @@ class Runtime:
         limits = options.limits
         return RunTree(
             provider=self._provider,
+            candidates=self._candidates,
             store=self._store,
             tracer=tracer,
             hook=ToolHook(

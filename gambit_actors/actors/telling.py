@@ -14,6 +14,7 @@ from gambit_actors.openresponses.responses import Response
 from gambit_actors.run.budgets import Spent
 from gambit_actors.run.entries import ItemAdded, RunStarted, TurnEnded
 from gambit_actors.run.envelopes import CallSource
+from gambit_actors.run.ports import Notice
 from gambit_actors.run.programs import Program
 from gambit_actors.trace import events
 from gambit_actors.trace.tracer import Tracer
@@ -169,6 +170,24 @@ class Teller:
                     model=model,
                     next_model=next_model,
                     error=error,
+                )
+            )
+
+    def notice(self, span: str, model: str, notice: Notice) -> None:
+        """Something happened on the way to an answer."""
+        tracer = self.tracer
+        if tracer.is_on:
+            tracer.emit(
+                events.ModelNotice(
+                    run_id=self.run_id,
+                    time=tracer.stamp(),
+                    action_call_id=span,
+                    parent_action_call_id=self.span,
+                    deck_path=self.deck,
+                    model=model,
+                    kind=notice.kind,
+                    message=notice.message,
+                    seconds=notice.seconds,
                 )
             )
 

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 import msgspec
 import trio
 
+from gambit_actors.actors.candidates import Candidates
 from gambit_actors.actors.compute import Modules
 from gambit_actors.actors.confined.confinement import Confinement
 from gambit_actors.actors.confined.own_files import Sources
@@ -170,6 +171,7 @@ class RunTree(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """What the actors of one run share.
 
     Attributes:
+        candidates: which models are asked for the names that decks give.
         account: what the whole run has spent and may spend.
         settled: where those wait who can spend again when others have been served.
         programs: what decks come to, kept for all runs.
@@ -191,6 +193,7 @@ class RunTree(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """
 
     provider: ModelProvider
+    candidates: Candidates
     store: LogStore
     tracer: Tracer
     hook: ToolHook

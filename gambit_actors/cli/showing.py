@@ -21,6 +21,7 @@ from gambit_actors.trace.events import (
     Log,
     ModelCall,
     ModelFailover,
+    ModelNotice,
     RunEnd,
     StreamEvent,
     ToolCalled,
@@ -133,6 +134,8 @@ class Show:
                 self._note("says", message, is_whole=True)
             case ModelFailover(model=model, next_model=other, error=error):
                 self._note("", f"{model}: {error.message}; asking {other}")
+            case ModelNotice(model=model, message=message) if self._is_verbose:
+                self._note("model", f"{model}: {message}")
             case Lagged(missed=missed):
                 self._note("", f"{missed} events came too fast to be shown")
             case Log(message=message) if self._is_verbose:

@@ -12,16 +12,16 @@ import msgspec
 from gambit_actors.deck.model import Action, Deck, ModelParams, OnDoubt, Tool
 from gambit_actors.deck.permissions import Permissions
 from gambit_actors.errors import RequestError
-from gambit_actors.openresponses.base import NO_EXTRA, Extra, JSONValue
+from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.openresponses.items import Message, system_message
 from gambit_actors.openresponses.requests import (
     CreateResponse,
     JsonSchemaFormat,
-    ReasoningConfig,
     TextConfig,
 )
 from gambit_actors.openresponses.tools import FunctionTool
 from gambit_actors.run.builtins import BuiltinTool, builtin_tools
+from gambit_actors.run.model_params import request_of_params
 from gambit_actors.run.synthetic import (
     END,
     END_TOOL,
@@ -37,7 +37,6 @@ from gambit_actors.schema.validation import Validator
 _ANY_OBJECT: Schema = {"type": "object", "additionalProperties": True}
 _NOT_A_NAME = re.compile(r"[^a-z0-9_]+")
 _LONGEST_NAME = 64
-_LEAST_TOKENS = 16  # The wire allows no less.
 
 
 class RuntimeTool(msgspec.Struct, frozen=True, kw_only=True):
@@ -230,22 +229,10 @@ def _text_config(deck: Deck, schema: Schema) -> TextConfig:
 def _template(
     params: ModelParams, tools: tuple[FunctionTool, ...], text: TextConfig | None
 ) -> CreateResponse:
-    reasoning = None
-    if params.reasoning is not None:
-        reasoning = ReasoningConfig(
-            effort=params.reasoning.effort, summary=params.reasoning.summary
-        )
-    most = params.max_tokens
-    return CreateResponse(
+    return msgspec.structs.replace(
+        request_of_params(params),
         tools=tools or None,
         text=text,
-        reasoning=reasoning,
-        temperature=params.temperature,
-        top_p=params.top_p,
-        frequency_penalty=params.frequency_penalty,
-        presence_penalty=params.presence_penalty,
-        max_output_tokens=None if most is None else max(most, _LEAST_TOKENS),
         stream=True,
         store=False,
-        extra=Extra(params.additional) if params.additional else NO_EXTRA,
     )

@@ -217,6 +217,21 @@ class ModelFailover(_Event, tag="model.failover", frozen=True, kw_only=True):
     error: TraceError
 
 
+class ModelNotice(_Event, tag="model.notice", frozen=True, kw_only=True):
+    """Something that happened on the way to an answer.
+
+    Attributes:
+        kind: ``left_out``, ``retry``, ``waited``, ``whole_history`` or ``odd``.
+        seconds: how long that took or takes, where that is of interest.
+    """
+
+    deck_path: str
+    model: str
+    kind: str
+    message: str
+    seconds: float | None = None
+
+
 class StreamEvent(_Event, tag="model.stream.event", frozen=True, kw_only=True):
     """Something a model sent while it was answering, as it came."""
 
@@ -280,6 +295,7 @@ TraceEvent: TypeAlias = (
     | ModelCall
     | ModelResult
     | ModelFailover
+    | ModelNotice
     | StreamEvent
     | ItemLogged
     | Log

@@ -30,6 +30,7 @@ from gambit_actors.trace.events import (
     Log,
     ModelCall,
     ModelFailover,
+    ModelNotice,
     ModelResult,
     Monolog,
     RunEnd,
@@ -56,6 +57,7 @@ _SHOWN: dict[type, tuple[str, ...]] = {
     DeckEnd: ("deck_path", "status", "usage", "error"),
     ModelResult: ("model", "pass_number", "status", "finish_reason", "usage", "error"),
     ModelFailover: ("model", "next_model", "error"),
+    ModelNotice: ("model", "kind", "message", "seconds"),
     ToolResult: ("name", "tool_kind", "status"),
     CallInDoubt: ("name", "attempt", "choice"),
     HandlerSaid: ("kind", "elapsed_ms"),
@@ -151,7 +153,7 @@ def _level_of(event: TraceEvent) -> int:
     match event:
         case Log(level=level):
             return _LEVELS.get(level.lower(), logging.INFO)
-        case ModelFailover() | Lagged():
+        case ModelFailover() | ModelNotice(kind="retry" | "left_out") | Lagged():
             return logging.WARNING
         case (
             RunEnd(status=status)

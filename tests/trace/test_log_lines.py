@@ -18,6 +18,7 @@ from gambit_actors.trace.events import (
     Log,
     ModelCall,
     ModelFailover,
+    ModelNotice,
     ModelResult,
     Monolog,
     RunEnd,
@@ -182,6 +183,14 @@ def test_conversations_stay_out_of_the_log(
                 error=TraceError(code="x", message="y"),
             ),
             "warning",
+        ),
+        (
+            ModelNotice(**IDS, deck_path="d", model="a", kind="retry", message="m"),
+            "warning",
+        ),
+        (
+            ModelNotice(**IDS, deck_path="d", model="a", kind="waited", message="m"),
+            "info",
         ),
         (
             ToolResult(**IDS, name="t", result="", tool_kind="action", status="failed"),
