@@ -16,6 +16,7 @@ an end.
 import msgspec
 import trio
 
+from gambit_actors.actors.abandoning import abandon, abandon_left
 from gambit_actors.actors.carrying_out import (
     CallRunner,
     beginnings,
@@ -167,6 +168,8 @@ class DeckActor:
                     status = self.state.ended.status if self.state.ended else status
                     self.opened.set()
                 if not run.depth:
+                    if tree.abandoned:
+                        await abandon(tree.store, tree.abandoned, tree.tracer)
                     tree.meta.bind(self.state.meta, self._append)
                 while (turn := await next_turn(inbox)) is not None:
                     answer = await self._take(turn)
@@ -361,6 +364,9 @@ class DeckActor:
 
     async def _finish(self, ended: TurnEnded) -> TurnEnded:
         """Keep what was half said, give every call an output, and the turn an end."""
+        tree = self._tree
+        if tree.past:
+            await abandon_left(tree.store, tree.past, self.run_id, tree.tracer)
         entries: list[Entry] = [*self._models.lost]
         if ended.status != "completed":
             said = self._models.unfinished()

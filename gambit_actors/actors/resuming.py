@@ -49,11 +49,14 @@ class Past(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     Attributes:
         below: the runs below, by their ids.
         doubts: the calls that are in doubt, in any of them.
+        abandoned: the runs below that have no end and that nobody goes on with; what
+            is below one of them comes before it.
     """
 
     root: PastRun
     below: dict[str, PastRun]
     doubts: tuple[Doubt, ...]
+    abandoned: tuple[PastRun, ...] = ()
 
 
 class FoundRun(msgspec.Struct, frozen=True, eq=False):
@@ -89,6 +92,7 @@ class PastReader:
         self._below: dict[str, PastRun] = {}
         self._seen: set[str] = set()
         self._doubts: list[Doubt] = []
+        self._abandoned: list[PastRun] = []
 
     async def read(self, program: Program, entries: Sequence[Entry]) -> Past:
         """Read what is below a run.
@@ -101,7 +105,12 @@ class PastReader:
             StoreError: a log cannot be read.
         """
         root = await self._read_run(program, entries, is_wanted=True)
-        return Past(root=root, below=self._below, doubts=tuple(self._doubts))
+        return Past(
+            root=root,
+            below=self._below,
+            doubts=tuple(self._doubts),
+            abandoned=tuple(self._abandoned),
+        )
 
     async def _read_run(
         self, program: Program, entries: Sequence[Entry], *, is_wanted: bool
@@ -167,6 +176,8 @@ class PastReader:
         )
         if is_wanted:
             self._below[run_id] = found
+        elif not found.state.is_over:
+            self._abandoned.append(found)
         return found
 
     async def _entries_of(self, run_id: str, *, is_wanted: bool) -> Sequence[Entry]:

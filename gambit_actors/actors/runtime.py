@@ -17,6 +17,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 import msgspec
 import trio
 
+from gambit_actors.actors.abandoning import abandon
 from gambit_actors.actors.actor import DeckActor
 from gambit_actors.actors.begun import BegunRun, worked
 from gambit_actors.actors.candidates import Candidates
@@ -32,6 +33,7 @@ from gambit_actors.actors.options import RunOptions
 from gambit_actors.actors.program_cache import ProgramCache
 from gambit_actors.actors.resuming import (
     FoundRun,
+    Past,
     PastReader,
     answers_to,
     run_of,
@@ -48,7 +50,6 @@ from gambit_actors.actors.trees import (
     Bounds,
     Live,
     LiveActor,
-    PastRun,
     RunTree,
     actor_tree,
     new_id,
@@ -189,6 +190,7 @@ class Runtime:
             raise RequestError(msg)
         if message is None and state.ended is not None:
             # Its process was gone before it could say that there will be no more.
+            await abandon(self._store, past.past.abandoned, self._tracer)
             await self.history.close(past.past.root)
             result = await self.history.result(run_id)
             assert result is not None  # noqa: S101  # its end has just been written
@@ -290,7 +292,7 @@ class Runtime:
         self, found: FoundRun, options: RunOptions, tracer: Tracer
     ) -> BegunRun:
         past, root = found.past, found.past.root
-        tree = self._tree(options, tracer, past=past.below, answers=found.answers)
+        tree = self._tree(options, tracer, past=past, answers=found.answers)
         tree.account.spent = root.spent
         tree.expect_code(found.program)
         actor = DeckActor(
@@ -335,7 +337,7 @@ class Runtime:
         options: RunOptions,
         tracer: Tracer,
         *,
-        past: dict[str, PastRun] | None = None,
+        past: Past | None = None,
         answers: Mapping[str, Answer] = _NO_ANSWERS,
     ) -> RunTree:
         if not self._is_open:
@@ -366,7 +368,8 @@ class Runtime:
             unconfined=options.unconfined,
             meta=SessionMeta(),
             threads=self._threads,
-            past={} if past is None else past,
+            past={} if past is None else past.below,
+            abandoned=() if past is None else past.abandoned,
             answers=answers,
         )
 

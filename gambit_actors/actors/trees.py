@@ -189,6 +189,7 @@ class RunTree(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         secrets: texts that no log of the run may keep.
         past: the runs below that were begun by another process, by their ids, until
             somebody goes on with them.
+        abandoned: those of them that nobody goes on with, and that have no end yet.
         answers: what is to be done about calls in doubt, where somebody said.
     """
 
@@ -214,6 +215,7 @@ class RunTree(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     secrets: set[str] = set()
     sources: Sources = frozenset
     past: dict[str, PastRun] = {}
+    abandoned: tuple[PastRun, ...] = ()
     answers: Mapping[str, Answer] = {}
 
     def is_confined(self, program: Program, action: Action) -> bool:

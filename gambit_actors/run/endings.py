@@ -1,7 +1,10 @@
 """What is written down when a turn or a run ends: nothing stays open in a log."""
 
+from collections.abc import Mapping
+
 from gambit_actors.openresponses.items import FunctionCallOutput
 from gambit_actors.run.budgets import Spent
+from gambit_actors.run.doubts import in_doubt
 from gambit_actors.run.entries import (
     Entry,
     Failure,
@@ -10,26 +13,52 @@ from gambit_actors.run.entries import (
     RunStatus,
     TurnEnded,
 )
-from gambit_actors.run.envelopes import CallSource, output_text, refusal
+from gambit_actors.run.envelopes import CallSource, Envelope, output_text, refusal
 from gambit_actors.run.states import RunState
 
+_NOTHING_KNOWN: Mapping[str, Envelope] = {}
 
-def outputs_when_cut(state: RunState, why: str, source: CallSource) -> list[Entry]:
+
+def outputs_when_abandoned(
+    state: RunState, why: str, source: CallSource
+) -> list[Entry]:
+    """Outputs for the calls of a run that ended with its process.
+
+    Args:
+        state: the run so far.
+        why: why the calls that had not begun never will.
+        source: as for `outputs_when_cut`.
+    """
+    unknown = {
+        call_id: in_doubt(started.name, started.attempt)
+        for call_id, started in state.started.items()
+    }
+    return outputs_when_cut(state, why, source, unknown)
+
+
+def outputs_when_cut(
+    state: RunState,
+    why: str,
+    source: CallSource,
+    known: Mapping[str, Envelope] = _NOTHING_KNOWN,
+) -> list[Entry]:
     """Outputs for the calls that have none, in the order in which they were made.
 
     Args:
         state: the run so far.
         why: why the turn ended before they had one.
         source: whose calls they are; what is of one call alone is filled in.
+        known: what is said of some of them, by their ids, in the place of that.
     """
     entries: list[Entry] = []
     unmet = refusal(499, "not_carried_out", why)
-    for call in state.pending.values():
-        known = state.finished.get(call.call_id)
-        output = known.output if known else output_text(unmet, source.of(call))
-        item = FunctionCallOutput(call_id=call.call_id, output=output)
+    for call_id, call in state.pending.items():
+        ended = state.finished.get(call_id)
+        envelope = known.get(call_id, unmet)
+        output = ended.output if ended else output_text(envelope, source.of(call))
+        item = FunctionCallOutput(call_id=call_id, output=output)
         entries.append(ItemAdded(item=item, source="runtime"))
-        entries += known.after if known else ()
+        entries += ended.after if ended else ()
     return entries
 
 

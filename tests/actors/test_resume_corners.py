@@ -5,19 +5,26 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
+from trio.testing import MockClock
 
 from gambit_actors.actors.memory_log import MemoryStore
 from gambit_actors.actors.options import RunOptions
 from gambit_actors.actors.runtime import Runtime, open_runtime
 from gambit_actors.errors import InDoubt, LogInUse, RequestError
+from gambit_actors.openresponses.items import FunctionCallOutput
 from gambit_actors.providers.scripted import ScriptedProvider
 from gambit_actors.providers.scripts import Call, Reply
 from gambit_actors.run.doubts import Happened
 from gambit_actors.run.entries import CallStarted, RunEnded
+from gambit_actors.run.states import state_from_entries
 from gambit_actors.store.deck_files import DiskReader
 from gambit_actors.store.disk_store import DiskStore
+from gambit_actors.trace.events import CallInDoubt
+from gambit_actors.trace.sinks import MemorySink
+from gambit_actors.trace.trees import unbalanced
 from tests.actors.playing import ANYTHING, TOOL, items_in, outputs_of, root
 from tests.actors.test_resume import (
+    ASK_CHILD,
     Counting,
     Recorder,
     cut_in_a_payment,
@@ -199,3 +206,93 @@ async def test_a_run_is_resumed_by_one_at_a_time() -> None:
         ended = store.logs[run_id].entries[-1]
     assert isinstance(ended, RunEnded)
     assert ended.status == "completed"
+
+
+RESPOND = (Call(name="gambit_respond", arguments={"payload": {}}),)
+HANDLERS = """
+[handlers.onBusy]
+path = "h/PROMPT.md"
+delayMs = 1000
+[handlers.onIdle]
+path = "h/PROMPT.md"
+delayMs = 1000
+[handlers.onError]
+path = "h/PROMPT.md"
+"""
+
+
+def handled() -> dict[str, str]:
+    """A deck whose handlers leave a note before they speak."""
+    decks = files("retry")
+    decks["PROMPT.md"] = root(ASK_CHILD + HANDLERS)
+    decks["h/PROMPT.md"] = root(TOOL + 'onDoubt = "retry"\n')
+    return decks
+
+
+def handled_script() -> list[Reply]:
+    """The root is slow, then its child is slow and fails; the handlers speak."""
+    return [
+        Reply(deck="*h/PROMPT.md", pass_number=1, calls=(Call(name="crm"),), times=0),
+        Reply(deck="*h/PROMPT.md", text="One moment.", times=0),
+        Reply(deck="*/a/PROMPT.md", latency_seconds=2, fault="error", times=0),
+        Reply(pass_number=1, latency_seconds=2, calls=(Call(name="a"),), times=0),
+        Reply(text="Done.", times=0),
+    ]
+
+
+async def test_no_handler_is_left_under_way(autojump_clock: MockClock) -> None:
+    """Cut off at any write, each log has its end, and what was in doubt is told."""
+
+    def opened(
+        store: MemoryStore, sink: MemorySink, script: list[Reply]
+    ) -> AbstractAsyncContextManager[Runtime]:
+        return open_runtime(
+            ScriptedProvider(script),
+            reader=Texts(handled()),
+            store=store,
+            sinks=[sink],
+            options=RunOptions(on_tool=Counting()),
+        )
+
+    store = Recorder()
+    async with opened(store, MemorySink(), handled_script()) as runtime:
+        deck = await runtime.load("PROMPT.md")
+        run_id = (await runtime.run(deck, message="Hi.")).run_id
+    assert sum(log.run.deck.endswith("h/PROMPT.md") for log in store.logs.values()) == 3
+    abandoned = 0
+    for count in range(1, store.batches[-1] + 1):
+        for is_slow in (True, False):
+            # With a child that works by now there is no error to ask a handler about.
+            script = handled_script()
+            if not is_slow:
+                script[2] = Reply(deck="*/a/PROMPT.md", calls=RESPOND, times=0)
+            kept, sink = kept_until(store.logs, count), MemorySink()
+            begun = {
+                (log.run.run_id, e.call_id)
+                for log in kept.logs.values()
+                for e in log.entries
+                if isinstance(e, CallStarted) and e.name == "crm"
+            }
+            async with opened(kept, sink, script) as runtime:
+                result = await runtime.resume(run_id, deck=deck)
+            assert result.text == "Done."
+            assert unbalanced(sink.events) == []
+            for log in kept.logs.values():
+                assert isinstance(log.entries[-1], RunEnded), count
+                state = state_from_entries(log.entries)
+                assert not state.pending
+                assert state.ended is not None
+                failure = state.ended.failure
+                if failure is not None and failure.code == "abandoned":
+                    abandoned += 1
+            told = {e.action_call_id for e in sink.of(CallInDoubt)}
+            unknown = {
+                item.call_id
+                for log in kept.logs.values()
+                for item in items_in(log.entries)
+                if isinstance(item, FunctionCallOutput)
+                and '"in_doubt"' in str(item.output)
+            }
+            assert unknown <= told
+            assert unknown <= {call_id for _, call_id in begun}
+    assert abandoned > 10
