@@ -10,7 +10,8 @@
     ├── RequestError          the caller asked for something that cannot be
     │   ├── BadRequest        a request document has the wrong form
     │   ├── BadScript         a script for a model is not one
-    │   └── InDoubt           a run cannot go on before somebody has said something
+    │   ├── InDoubt           a run cannot go on before somebody has said something
+    │   └── InvalidSettings   gambit.toml or the environment says what cannot be
     ├── ProviderError         the other side of the wire broke a promise
     │   ├── BadResponse       a response document has the wrong form
     │   ├── EventTooLarge     one streamed event is larger than we agreed to hold
@@ -50,6 +51,7 @@ __all__ = [
     "GambitError",
     "InDoubt",
     "InvalidDeck",
+    "InvalidSettings",
     "LogBroken",
     "LogGrown",
     "LogInUse",
@@ -169,6 +171,19 @@ class InDoubt(RequestError):
             "answer for each: retry, fail, or what it gave"
         )
         self.doubts = tuple(doubts)
+
+
+class InvalidSettings(RequestError):
+    """What a settings file or the environment says cannot be.
+
+    Attributes:
+        diagnostics: what is wrong with a file, each with its place; empty if it is the
+            environment that is wrong.
+    """
+
+    def __init__(self, message: str, diagnostics: Sequence[Finding] = ()) -> None:
+        super().__init__(message)
+        self.diagnostics = tuple(diagnostics)
 
 
 class RunFailed(GambitError):

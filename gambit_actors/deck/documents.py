@@ -137,7 +137,19 @@ def document_from_text(file: str, text: str) -> Document:
     )
 
 
-def _parsed(source: Source, toml: Span) -> tuple[Values, tuple[Diagnostic, ...]]:
+def document_from_toml(file: str, text: str) -> Document:
+    """Take a file apart that is TOML from its first line to its last."""
+    source = Source(file, text)
+    whole, rest = Span(0, len(text)), Span(len(text), len(text))
+    values, problems = _parsed(source, whole, what="The file")
+    return Document(
+        source=source, values=values, toml=whole, body=rest, problems=problems
+    )
+
+
+def _parsed(
+    source: Source, toml: Span, *, what: str = "The frontmatter"
+) -> tuple[Values, tuple[Diagnostic, ...]]:
     text = source.text[toml.start : toml.end]
     try:
         return tomli.loads(text), ()
@@ -150,7 +162,7 @@ def _parsed(source: Source, toml: Span) -> tuple[Values, tuple[Diagnostic, ...]]
     except (RecursionError, ValueError) as problem:
         # Nesting without end, or a number of more digits than Python reads.
         at, reason, hint = toml.start, str(problem), None
-    message = f"The frontmatter is not valid TOML: {uncapitalised(reason)}."
+    message = f"{what} is not valid TOML: {uncapitalised(reason)}."
     return {}, (source.finding("GD003", "error", message, at=at, hint=hint),)
 
 
