@@ -57,7 +57,7 @@ def test_names_are_looked_up_once() -> None:
 
 
 def test_no_model_is_asked_twice() -> None:
-    """A model that stands behind two names of a list is asked once, where it is first."""
+    """A model that stands behind two names is asked once, where it is first."""
     found = Candidates(Directory([])).of(("scripted/b", "fast", "scripted/a"))
 
     assert [c.model for c in found] == ["scripted/b", "scripted/a"]
