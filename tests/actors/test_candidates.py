@@ -13,7 +13,8 @@ from gambit_actors.providers.scripted import ScriptedProvider
 from gambit_actors.providers.scripts import Reply
 from gambit_actors.run.ports import Candidate, ModelContext, Notice
 from gambit_actors.trace.events import ModelFailover, ModelNotice
-from tests.actors.playing import MODEL, deck_text, stage
+from tests.actors.playing import MODEL, stage
+from tests.deck.reading import deck_text
 
 
 class Directory(ScriptedProvider):
