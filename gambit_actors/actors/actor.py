@@ -13,6 +13,8 @@ or by a cancel, still owes its log an ending: every call gets an output, and the
 an end.
 """
 
+from collections.abc import Awaitable
+
 import msgspec
 import trio
 
@@ -30,6 +32,7 @@ from gambit_actors.actors.model_calls import ModelCalls
 from gambit_actors.actors.run_log import RunLog
 from gambit_actors.actors.telling import Teller
 from gambit_actors.actors.trees import Bounds, Live, RunTree, narrowed, new_id
+from gambit_actors.deck.model import Handler
 from gambit_actors.errors import StoreError
 from gambit_actors.openresponses.items import (
     FunctionCall,
@@ -127,7 +130,6 @@ class DeckActor:
         self._begun: dict[str, PlannedCall] = {}
         self._teller = Teller(tree.tracer, run, program, self.span)
         self._log = RunLog(tree, run, self._teller, reopened)
-        self._log.on_logged = self._tell_answer
         self._append = self._log.append
         self._answer: Response | None = None
         self.state = self._log.state
@@ -186,6 +188,8 @@ class DeckActor:
             finally:
                 self._models.tell(None)  # One that could not be written down.
                 del tree.live[run.run_id]
+                if not run.depth:
+                    tree.meta.release()
 
     def _end_after(self, last: TurnEnded | None, status: RunStatus) -> RunEnded:
         """How the log ends if nothing more comes."""
@@ -195,6 +199,34 @@ class DeckActor:
 
     async def _take(self, turn: Turn) -> TurnEnded:
         """Work on one turn within its time, and leave nothing open behind."""
+        self._begin(turn)
+        ended = turn_failed("cancelled", "cancelled", "the run was cancelled")
+        try:
+            # Two blocks in one coroutine: thousands of actors may wait in here.
+            try:
+                with turn.begin(self._bounds.deadline) as scope:
+                    ended = await self._worked_on(turn)
+                if scope.cancelled_caught and not turn.is_cancelled:
+                    seconds = self._bounds.timeout_seconds
+                    message = f"the deck did not answer within {seconds:g} seconds"
+                    ended = turn_failed("failed", "timeout", message)
+                return await self._finish(ended)
+            except BaseException as problem:
+                # A turn that was cut still owes its log an ending, but not for long.
+                # What was cancelled did not happen, so if there is none yet, it is
+                # written now.
+                if not self._has_finished and store_error_in(problem) is None:
+                    with trio.move_on_after(LAST_WORDS_SECONDS, shield=True):
+                        await self._finish(ended)
+                raise
+        except (StoreError, BaseExceptionGroup) as problem:
+            broken = store_error_in(problem)
+            if broken is None:
+                raise
+            return self._give_up(broken)  # noqa: ASYNC910  # it has waited
+
+    def _begin(self, turn: Turn) -> None:
+        """Take up a turn: its bounds, and its account."""
         guardrails = self._program.deck.guardrails
         self._bounds = narrowed(self._asked_bounds, guardrails, self._tree.limits)
         self._account = Account(
@@ -207,31 +239,6 @@ class DeckActor:
         self._has_finished = False
         self._is_last = turn.is_last
         self._teller.deck_start()
-        try:
-            return await self._work_in_time(turn)
-        except (StoreError, BaseExceptionGroup) as problem:
-            broken = store_error_in(problem)
-            if broken is None:
-                raise
-            return self._give_up(broken)  # noqa: ASYNC910  # it has waited
-
-    async def _work_in_time(self, turn: Turn) -> TurnEnded:
-        ended = turn_failed("cancelled", "cancelled", "the run was cancelled")
-        try:
-            with turn.begin(self._bounds.deadline) as scope:
-                ended = await self._work_watched(turn)
-            if scope.cancelled_caught and not turn.is_cancelled:
-                seconds = self._bounds.timeout_seconds
-                message = f"the deck did not answer within {seconds:g} seconds"
-                ended = turn_failed("failed", "timeout", message)
-            return await self._finish(ended)
-        except BaseException as problem:
-            # A turn that was cut still owes its log an ending, but not for long. What
-            # was cancelled did not happen, so if there is none yet, it is written now.
-            if not self._has_finished and store_error_in(problem) is None:
-                with trio.move_on_after(LAST_WORDS_SECONDS, shield=True):
-                    await self._finish(ended)
-            raise
 
     def _give_up(self, problem: StoreError) -> TurnEnded:
         """End a turn whose log takes nothing more; what is not in it is not told."""
@@ -255,11 +262,13 @@ class DeckActor:
                 case Finish(ended=ended):
                     return await self._after(ended)
 
-    async def _work_watched(self, turn: Turn) -> TurnEnded:
-        """Work on a turn, with an eye on how long nothing happens."""
+    def _worked_on(self, turn: Turn) -> Awaitable[TurnEnded]:
+        """Work on a turn; watched if the deck wants something done when it is idle."""
         handler = self._program.deck.handlers.on_idle
-        if handler is None:
-            return await self._work(turn)
+        return self._work(turn) if handler is None else self._watched(turn, handler)
+
+    async def _watched(self, turn: Turn, handler: Handler) -> TurnEnded:
+        """Work on a turn, with an eye on how long nothing happens."""
         self._log.idle = watch = IdleWatch(handler, self._say_idle)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(watch.run, self._asker())
@@ -353,7 +362,7 @@ class DeckActor:
             self._tell_answer()
         else:
             # The next step ends the turn, or asks again, and is written with it.
-            self._log.hold_back(entries)
+            self._log.hold_back(entries, on_logged=self._tell_answer)
         self._models.forget_unfinished()
         self._begun = plans
 

@@ -100,8 +100,8 @@ class ToolHook:
         self._nursery: trio.Nursery | None = None
         self._threads: trio.CapacityLimiter | None = None
         # Not a channel: nobody waits at its other end. It has one call at most for
-        # each who waits here, so it needs no limit.
-        self._inbox: deque[_Asked] = deque()
+        # each who waits here, so it needs no limit. None until one has to wait.
+        self._inbox: deque[_Asked] | None = None
         self._busy = 0
 
     def start(self, nursery: trio.Nursery) -> None:
@@ -139,16 +139,20 @@ class ToolHook:
         return asked.envelope  # noqa: ASYNC910
 
     def _put(self, asked: _Asked) -> None:
-        """Put a call into the inbox, and see that somebody takes it."""
-        self._inbox.append(asked)
+        """Give a call to a task of its own, or put it into the inbox."""
         if self._busy < self._max_calls:
             assert self._nursery is not None  # noqa: S101  # started with the run
             self._busy += 1
-            self._nursery.start_soon(self._work)
+            self._nursery.start_soon(self._work, asked)
+            return
+        if self._inbox is None:
+            self._inbox = deque()
+        self._inbox.append(asked)
 
-    async def _work(self) -> None:  # noqa: ASYNC910  # started because there is one
-        """Take calls, one after the other, as long as there are some."""
+    async def _work(self, asked: _Asked) -> None:
+        """Answer a call, and then others as long as there are some."""
         try:
+            await self._answer(asked)
             while self._inbox:
                 await self._answer(self._inbox.popleft())
         finally:

@@ -11,7 +11,7 @@ from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.run.entries import TurnEnded
 
 
-class Turn(msgspec.Struct, kw_only=True, eq=False):
+class Turn(msgspec.Struct, kw_only=True, eq=False, gc=False):
     """A message in a mailbox: what a deck is asked for.
 
     Attributes:
@@ -88,18 +88,23 @@ async def ask_once(
         turn: what it is asked for.
         hook: what is to live as long as the actor does, if it is a root.
     """
-    mailbox, inbox = open_turns(1)
     outbox, answers = open_answers(1)
-    turn.is_last = True
     async with trio.open_nursery() as nursery:
         if hook is not None:
             hook.start(nursery)
-        nursery.start_soon(actor.run, inbox, outbox)
-        mailbox.send_nowait(turn)
-        mailbox.close()
+        nursery.start_soon(actor.run, _mailbox_with(turn), outbox)
     try:
         return answers.receive_nowait()
     except trio.EndOfChannel:
         # Somebody raised a `trio.Cancelled` that was not for this run.
         msg = "the run was cut off by a cancel that was not for it"
         raise GambitBug(msg) from None
+
+
+def _mailbox_with(turn: Turn) -> trio.MemoryReceiveChannel[Turn]:
+    """A mailbox with one turn in it, and nobody to put in another."""
+    turn.is_last = True
+    mailbox, inbox = open_turns(1)
+    with mailbox:
+        mailbox.send_nowait(turn)
+    return inbox

@@ -185,7 +185,7 @@ class ModelCalls:
                 self.lost.append(_lost(model, reserved))
             if reserved is not None:
                 account.give_back(reserved)
-                self._tree.settled.unpark_all()
+                self._tree.tell_of_room()
         return found
 
     def _is_unknown(self, found: Response | ProviderError | None) -> bool:
@@ -210,7 +210,7 @@ class ModelCalls:
                 return found  # noqa: ASYNC910  # a model is asked next
             if found.is_final:
                 return Failure(code=found.code, message=found.message)  # noqa: ASYNC910
-            await self._tree.settled.park()
+            await self._tree.wait_for_room()
 
     async def _call(
         self,
@@ -270,15 +270,37 @@ class ModelCalls:
         keep = self._pieces.append
         if touch is None and not self._teller.tracer.is_on:
             return keep
-        show = self._teller.stream_of(span, model)
+        return _Listener(keep, self._teller, span, model, touch)
 
-        def take(event: Event) -> None:
-            keep(event)
-            show(event)
-            if touch is not None:
-                touch()
 
-        return take
+class _Listener:
+    """Takes the pieces of one answer.
+
+    A class and no closure: one object where there would be sixteen, for each model
+    that is being waited for.
+    """
+
+    __slots__ = ("_keep", "_model", "_span", "_teller", "_touch")
+
+    def __init__(
+        self,
+        keep: Callable[[Event], None],
+        teller: Teller,
+        span: str,
+        model: str,
+        touch: Touch | None,
+    ) -> None:
+        self._keep = keep
+        self._teller = teller
+        self._span = span
+        self._model = model
+        self._touch = touch
+
+    def __call__(self, event: Event) -> None:
+        self._keep(event)
+        self._teller.stream_event(self._span, self._model, event)
+        if self._touch is not None:
+            self._touch()
 
 
 def _lost(model: str, reserved: Reserved | None) -> ModelLost:

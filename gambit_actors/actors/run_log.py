@@ -27,19 +27,18 @@ class RunLog:
         state: what the entries add up to.
         idle: told of signs of life; None if nobody watches for them.
         is_broken: whether it takes nothing more.
-        on_logged: called once, when what is held back has been written.
     """
 
     __slots__ = (
         "_held",
         "_log",
+        "_on_logged",
         "_reopened",
         "_run",
         "_teller",
         "_tree",
         "idle",
         "is_broken",
-        "on_logged",
         "state",
     )
 
@@ -58,16 +57,24 @@ class RunLog:
         self._teller = teller
         self._reopened = reopened
         self._log: ItemLog | None = None
-        self._held: list[Entry] = []
-        self.on_logged: Callable[[], None] | None = None
+        self._held: Sequence[Entry] = ()
+        self._on_logged: Callable[[], None] | None = None
 
-    def hold_back(self, entries: Sequence[Entry]) -> None:
+    def hold_back(
+        self, entries: Sequence[Entry], *, on_logged: Callable[[], None]
+    ) -> None:
         """Count entries that are written down with those that come next.
 
         What ends a turn is mostly known as soon as there is an answer: then there is
         one write for both.
+
+        Args:
+            entries: what to count now and to write later.
+            on_logged: called once, when they have been written.
         """
-        self._held += entries
+        self._held = [*self._held, *entries]
+        # Not kept any longer than that: it leads to the actor, which has this log.
+        self._on_logged = on_logged
         self.state.feed_all(entries)
 
     async def open(self) -> None:
@@ -87,16 +94,17 @@ class RunLog:
         """Write entries down, then count them, then show them."""
         log = self._log
         assert log is not None  # noqa: S101  # opened before the first turn
-        held, self._held = self._held, []
+        held, self._held = self._held, ()
         written = [*held, *entries] if held else entries
         try:
             await log.append(written)
         except BaseException:
-            self._held = held + self._held
+            self._held = [*held, *self._held]
             raise
         self.state.feed_all(entries)
-        if held and self.on_logged is not None:
-            self.on_logged()
+        if held and self._on_logged is not None:
+            on_logged, self._on_logged = self._on_logged, None
+            on_logged()
         if self._teller.tracer.is_on:
             for entry in written:
                 if isinstance(entry, ItemAdded):

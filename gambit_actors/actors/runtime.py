@@ -11,7 +11,7 @@ over, but what its store keeps.
 """
 
 import math
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import msgspec
@@ -92,6 +92,10 @@ class Runtime:
         self._programs = ProgramCache()
         self._live: dict[str, Live] = {}
         self._threads = trio.CapacityLimiter(math.inf)
+        # Bound once: every run has all three.
+        self._load = self._decks.load
+        self._real_path = self._decks.real_path
+        self._sources = self._decks.own_files.find
         self._is_open = True
 
     @property
@@ -130,9 +134,8 @@ class Runtime:
                 first.
             RunFailed: there is no answer; it has what was spent and said all the same.
         """
-        return worked(
-            await self.try_run(deck, message=message, context=context, options=options)
-        )
+        loaded = await self.load(deck)
+        return worked(await self._ask_once(loaded, message, context, options))
 
     async def try_run(
         self,
@@ -144,10 +147,7 @@ class Runtime:
     ) -> RunResult:
         """Run a deck for one answer; a run that fails is a result like any other."""
         loaded = await self.load(deck)
-        # Nobody can stream this one, so it needs no tracer of its own.
-        begun = self._begin(loaded, options or self._options, self._tracer)
-        context = checked_context(begun.program, message, context)
-        return await begun.ask(Turn(context=context, message=message))
+        return await self._ask_once(loaded, message, context, options)
 
     async def resume(
         self,
@@ -265,6 +265,22 @@ class Runtime:
         """
         return await self._decks.load(deck)
 
+    def _ask_once(
+        self,
+        deck: Deck,
+        message: str | None,
+        context: JSONValue,
+        options: RunOptions | None,
+    ) -> Awaitable[RunResult]:
+        """Begin a run; whoever awaits it has the result.
+
+        No coroutine of its own: thousands of runs may wait here at once.
+        """
+        # Nobody can stream this one, so it needs no tracer of its own.
+        begun = self._begin(deck, options or self._options, self._tracer)
+        context = checked_context(begun.program, message, context)
+        return begun.ask(Turn(context=context, message=message))
+
     def close(self) -> None:
         """Begin no more runs. Called when the block of the runtime is left."""
         self._is_open = False
@@ -354,16 +370,15 @@ class Runtime:
                 call_seconds=options.tool_seconds,
             ),
             account=Account(max_tokens=limits.max_tokens, max_cost=limits.max_cost),
-            settled=trio.lowlevel.ParkingLot(),
             limits=limits,
             prices=options.prices,
             programs=self._programs,
             live=self._live,
             modules=self._modules,
             confinement=self._confinement,
-            load=self._decks.load,
-            real_path=self._decks.real_path,
-            sources=self._decks.own_files.find,
+            load=self._load,
+            real_path=self._real_path,
+            sources=self._sources,
             default_models=options.models,
             unconfined=options.unconfined,
             meta=SessionMeta(),

@@ -31,6 +31,14 @@ class SessionMeta:
         self._values = values
         self._append = append
 
+    def release(self) -> None:
+        """Write to the log no more: its actor is gone.
+
+        A log leads to all that its run shares, and so to this. Without the circle a
+        run that is over is freed at once, and not by the collector.
+        """
+        self._append = None
+
     def get(self, key: str) -> JSONValue:
         """What is kept under a name; None for nothing."""
         return self._values.get(key)

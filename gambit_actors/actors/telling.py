@@ -4,7 +4,6 @@ Nothing is made if nobody listens. A `Teller` knows the span of its actor, so th
 event has its place in the tree. All events of a tree have the run id of its root.
 """
 
-from collections.abc import Callable
 from typing import Literal
 
 from gambit_actors.openresponses.base import JSONValue
@@ -191,26 +190,21 @@ class Teller:
                 )
             )
 
-    def stream_of(self, span: str, model: str) -> Callable[[Event], None]:
-        """What tells of the events of one answer, as they come."""
-        tracer, run_id, parent, deck = self.tracer, self.run_id, self.span, self.deck
-        make, emit, stamp = events.StreamEvent, tracer.emit, tracer.stamp
-
-        def show(event: Event) -> None:
-            if tracer.is_on:
-                emit(
-                    make(
-                        run_id=run_id,
-                        time=stamp(),
-                        action_call_id=span,
-                        parent_action_call_id=parent,
-                        deck_path=deck,
-                        model=model,
-                        event=event,
-                    )
+    def stream_event(self, span: str, model: str, event: Event) -> None:
+        """A piece of a model's answer has come."""
+        tracer = self.tracer
+        if tracer.is_on:
+            tracer.emit(
+                events.StreamEvent(
+                    run_id=self.run_id,
+                    time=tracer.stamp(),
+                    action_call_id=span,
+                    parent_action_call_id=self.span,
+                    deck_path=self.deck,
+                    model=model,
+                    event=event,
                 )
-
-        return show
+            )
 
     def item_logged(self, entry: ItemAdded) -> None:
         """An item of the conversation is in the log, and may be shown now."""

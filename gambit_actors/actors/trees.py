@@ -167,13 +167,14 @@ class PastRun(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return ended is not None and ended.status == "cancelled"
 
 
-class RunTree(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+class RunTree(msgspec.Struct, kw_only=True, eq=False):
     """What the actors of one run share.
 
     Attributes:
         candidates: which models are asked for the names that decks give.
         account: what the whole run has spent and may spend.
-        settled: where those wait who can spend again when others have been served.
+        settled: where those wait who can spend again when others have been served;
+            None until somebody has to.
         programs: what decks come to, kept for all runs.
         live: the actors that are alive, in all runs of the runtime.
         load: loads a deck that code asks for by its path.
@@ -199,7 +200,6 @@ class RunTree(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     tracer: Tracer
     hook: ToolHook
     account: Account
-    settled: trio.lowlevel.ParkingLot
     limits: Limits
     prices: Mapping[str, Price]
     programs: ProgramCache
@@ -210,6 +210,7 @@ class RunTree(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     threads: trio.CapacityLimiter
     load: Callable[[str], Awaitable[Deck]]
     real_path: Callable[[str], str]
+    settled: trio.lowlevel.ParkingLot | None = None
     default_models: tuple[str, ...] = ()
     unconfined: frozenset[str] = frozenset()
     secrets: set[str] = set()
@@ -217,6 +218,17 @@ class RunTree(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     past: dict[str, PastRun] = {}
     abandoned: tuple[PastRun, ...] = ()
     answers: Mapping[str, Answer] = {}
+
+    async def wait_for_room(self) -> None:
+        """Wait until somebody has given back what was set aside for them."""
+        if self.settled is None:
+            self.settled = trio.lowlevel.ParkingLot()
+        await self.settled.park()
+
+    def tell_of_room(self) -> None:
+        """Wake those who wait for it, so that they look again."""
+        if self.settled is not None:
+            self.settled.unpark_all()
 
     def is_confined(self, program: Program, action: Action) -> bool:
         """Whether an action of a deck is code that is to be kept to permissions."""

@@ -180,52 +180,37 @@ class Short(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     is_final: bool
 
 
-class Account:
+class Account(msgspec.Struct, eq=False, gc=False):
     """What an invocation, with all below it, has spent and may spend.
 
-    Args:
+    Attributes:
         above: the account of whoever asked for it.
         max_tokens: in and out; None for as many as those above allow.
         max_cost: the same for money.
-
-    Attributes:
         spent: what it has used.
         is_limited: whether this or one above has a limit.
         expecting: how many of those below will want a share and have none yet.
     """
 
-    __slots__ = (
-        "_held",
-        "_held_cost",
-        "_held_tokens",
-        "above",
-        "expecting",
-        "is_limited",
-        "max_cost",
-        "max_tokens",
-        "spent",
-    )
+    # It leads up to other accounts and nowhere else, so the collector need not look.
 
-    def __init__(
-        self,
-        above: "Account | None" = None,
-        *,
-        max_tokens: int | None = None,
-        max_cost: float | None = None,
-    ) -> None:
-        self.above = above
-        self.max_tokens = max_tokens
-        self.max_cost = max_cost
-        self.spent = Spent()
-        self.expecting = 0
-        self.is_limited: bool = (
-            max_tokens is not None
-            or max_cost is not None
+    above: "Account | None" = None
+    max_tokens: int | None = None
+    max_cost: float | None = None
+    spent: Spent = msgspec.field(default_factory=Spent)
+    expecting: int = 0
+    is_limited: bool = False
+    _held: int = 0
+    _held_tokens: int = 0
+    _held_cost: float = 0.0
+
+    def __post_init__(self) -> None:
+        above = self.above
+        self.is_limited = (
+            self.max_tokens is not None
+            or self.max_cost is not None
             or (above is not None and above.is_limited)
         )
-        self._held = 0
-        self._held_tokens = 0
-        self._held_cost = 0.0
 
     def chain(self) -> "Iterator[Account]":
         """This account and all above it."""
@@ -236,20 +221,27 @@ class Account:
 
     def count_deck(self) -> None:
         """Count an invocation."""
-        for account in self.chain():
+        # A loop and no generator here and below: every run comes by several times.
+        account: Account | None = self
+        while account is not None:
             account.spent.decks += 1
+            account = account.above
 
     def count_call(self) -> None:
         """Count a call of an action or a tool."""
-        for account in self.chain():
+        account: Account | None = self
+        while account is not None:
             account.spent.calls += 1
+            account = account.above
 
     def count_answer(
         self, model: str, usage: Usage | None, price: Price | None
     ) -> None:
         """Count what an answer used."""
-        for account in self.chain():
+        account: Account | None = self
+        while account is not None:
             account.spent.add_answer(model, usage, price)
+            account = account.above
 
     def count_lost(self, reserved: Reserved | None) -> None:
         """Count a call that did not say what it used; None if nothing was set aside."""

@@ -38,7 +38,6 @@ class RunState:
 
     Attributes:
         items: the conversation.
-        sent: the same in the form in which it is sent to a model.
         passes: how often the model has answered in this turn.
         repairs: how often, in this turn, it was asked to put its answer right.
         pending: calls without an output, in the order they were made.
@@ -55,6 +54,7 @@ class RunState:
     """
 
     __slots__ = (
+        "_sent",
         "answer",
         "call_ids",
         "children",
@@ -70,7 +70,6 @@ class RunState:
         "responses",
         "run",
         "said",
-        "sent",
         "started",
         "turns",
     )
@@ -78,22 +77,28 @@ class RunState:
     def __init__(self) -> None:
         self.run: RunStarted | None = None
         self.items: list[Item] = []
-        self.sent: list[Item] = []
+        # None as long as it is the same: what cannot be sent as it is is rare.
+        self._sent: list[Item] | None = None
         self.turns = 0
         self.passes = 0
         self.repairs = 0
         self.pending: dict[str, FunctionCall] = {}
         self.started: dict[str, CallStarted] = {}
         self.finished: dict[str, CallEnded] = {}
-        self.call_ids: set[str] = set()
+        self.call_ids: dict[str, None] = {}
         self.children: list[ChildStarted] = []
         self.meta: dict[str, JSONValue] = {}
         self.answer: ModelAnswered | None = None
-        self.said: list[str] = []
+        self.said = ""
         self.refused = ""
-        self.responses: list[FunctionCall] = []
+        self.responses: tuple[FunctionCall, ...] = ()
         self.ended: TurnEnded | None = None
         self.is_over = False
+
+    @property
+    def sent(self) -> list[Item]:
+        """The conversation in the form in which it is sent to a model."""
+        return self.items if self._sent is None else self._sent
 
     def feed(self, entry: Entry) -> None:
         """Take in one entry."""
@@ -121,7 +126,7 @@ class RunState:
     def _take_answer(self, entry: ModelAnswered) -> None:
         self.passes += 1
         self.answer = entry
-        self.said = []
+        self.said = ""
         self.refused = ""
 
     def _start_call(self, entry: CallStarted) -> None:
@@ -146,24 +151,28 @@ class RunState:
         self.turns += 1
         self.passes = self.repairs = 0
         self.answer = None
-        self.said = []
-        self.responses = []
+        self.said = ""
+        self.responses = ()
         self.ended = None
 
     def _add(self, entry: ItemAdded) -> None:
         item = entry.item
         self.items.append(item)
-        self.sent.append(in_input_form(item))
+        form = in_input_form(item)
+        if self._sent is not None:
+            self._sent.append(form)
+        elif form is not item:
+            self._sent = [*self.items[:-1], form]
         match item:
             case FunctionCall(call_id=call_id):
-                self.call_ids.add(call_id)
+                self.call_ids[call_id] = None
                 # Only a model asks for things; what others say of calls is history.
                 if entry.source == "model":
                     self.pending[call_id] = item
             case FunctionCallOutput(call_id=call_id, output=output):
                 self._answered(call_id, output)
             case Message(role="assistant") if entry.source == "model":
-                self.said.append(item.text)
+                self.said += item.text
                 self.refused += item.refusal
             case Message() if entry.source == "runtime":
                 # The model is told what was wrong with its answer.
@@ -182,7 +191,7 @@ class RunState:
         # A result that was accepted is answered with itself, one that was not with
         # an envelope that says why.
         if call.name in (RESPOND, END) and output == call.arguments:
-            self.responses.append(call)
+            self.responses += (call,)
 
     _FEEDS: ClassVar[dict[type[Entry], Callable[..., None]]] = {
         RunStarted: _begin,

@@ -14,6 +14,7 @@
 
 import contextlib
 import re
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import msgspec
@@ -68,7 +69,7 @@ def next_step(program: Program, state: RunState, *, max_passes: int) -> Step:
         return Finish(state.ended)
     answer = state.answer
     if answer is not None and answer.status != "completed":
-        return Finish(_cut_short(answer, "".join(state.said)))
+        return Finish(_cut_short(answer, state.said))
     if state.pending:
         return RunTools(tuple(state.pending.values()))
     if state.responses:
@@ -81,8 +82,8 @@ def next_step(program: Program, state: RunState, *, max_passes: int) -> Step:
 def _after_text(program: Program, state: RunState, max_passes: int) -> Step:
     if state.refused:
         message = f"the model refused: {state.refused}"
-        return Finish(_failed("refusal", message, text="".join(state.said)))
-    ended, complaint = _checked_answer(program, "".join(state.said))
+        return Finish(_failed("refusal", message, text=state.said))
+    ended, complaint = _checked_answer(program, state.said)
     if complaint is None:
         return Finish(ended)
     if state.repairs >= MAX_REPAIRS and not program.deck.respond:
@@ -98,7 +99,7 @@ def _ask(
         message = f"the deck did not come to an answer in {passes}"
         if complaint is not None:
             message += f": {complaint}"
-        return Finish(_failed("max_passes", message, text="".join(state.said)))
+        return Finish(_failed("max_passes", message, text=state.said))
     first: tuple[Entry, ...] = ()
     sent = state.sent
     if complaint is not None:
@@ -145,7 +146,7 @@ def _unfenced(text: str) -> str:
     return fenced[1] if fenced else stripped
 
 
-def _responded(program: Program, calls: list[FunctionCall]) -> TurnEnded:
+def _responded(program: Program, calls: Sequence[FunctionCall]) -> TurnEnded:
     """The result that was given: an end before any response, else the last of them."""
     planned = [
         plan

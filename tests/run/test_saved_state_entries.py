@@ -173,7 +173,7 @@ def test_what_was_given_as_a_result_before_is_not_given_again() -> None:
     """A result in the file is history; the next turn has to come to its own."""
     state = going_on(loaded("v1_nested"))
     state.feed(TurnStarted())
-    assert state.responses == []
+    assert state.responses == ()
 
 
 def test_meta_becomes_the_sessions() -> None:

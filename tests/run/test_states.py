@@ -86,9 +86,9 @@ def test_an_answer_counts_as_a_pass() -> None:
 
 
 def test_the_words_of_the_last_answer() -> None:
-    """What was said is what the model said last, message by message."""
+    """What was said is what the model said last, in all messages of its answer."""
     state = state_of(answered(), said("old"), answered(), said("a"), said("b"))
-    assert state.said == ["a", "b"]
+    assert state.said == "ab"
     assert state.answer == answered()
 
 
@@ -96,7 +96,7 @@ def test_the_words_of_the_last_answer() -> None:
 def test_words_of_others_are_no_answer(source: ItemSource) -> None:
     """A message that is not the model's is not what it answered."""
     entry = ItemAdded(item=assistant_message("x"), source=source)
-    assert state_of(answered(), entry).said == []
+    assert state_of(answered(), entry).said == ""
 
 
 def test_an_output_means_that_the_model_is_to_be_asked() -> None:
@@ -190,7 +190,7 @@ def test_calls_that_carry_leave_nothing_to_do(
     """Context and completion come as answered calls, and are no results."""
     entries = [ItemAdded(item=item, source="runtime") for item in items]
     state = state_of(*entries)
-    assert (state.pending, state.responses, state.repairs) == ({}, [], 0)
+    assert (state.pending, state.responses, state.repairs) == ({}, (), 0)
 
 
 # --- results -----------------------------------------------------------------
@@ -201,20 +201,20 @@ def test_calls_that_carry_leave_nothing_to_do(
 def test_a_result_that_was_taken_is_answered_with_itself(name: str) -> None:
     """The output of an accepted result is its arguments, as they were written."""
     state = state_of(answered(), *accepted(name, RESULT))
-    assert state.responses == [call(name, RESULT)]
+    assert state.responses == (call(name, RESULT),)
 
 
 @pytest.mark.parametrize("name", ["gambit_respond", "gambit_end"])
 def test_a_result_that_was_refused_is_none(name: str) -> None:
     """A result that was answered with anything else was not taken."""
     state = state_of(answered(), called(name, RESULT), output('{"status": 400}'))
-    assert state.responses == []
+    assert state.responses == ()
     assert state.answer is None
 
 
 def test_another_call_that_gives_back_its_arguments_is_no_result() -> None:
     """A tool may well be an echo."""
-    assert state_of(answered(), *accepted("echo", RESULT)).responses == []
+    assert state_of(answered(), *accepted("echo", RESULT)).responses == ()
 
 
 # --- turns -------------------------------------------------------------------
@@ -232,7 +232,7 @@ def test_a_turn_starts_with_nothing_counted() -> None:
         TurnStarted(),
     )
     assert (state.turns, state.passes, state.repairs) == (2, 0, 0)
-    assert (state.responses, state.said) == ([], [])
+    assert (state.responses, state.said) == ((), "")
     assert state.answer is None
     assert state.ended is None
 
