@@ -19,6 +19,7 @@ __all__ = [
     "RunResult",
     "RuntimeTool",
     "ScriptedProvider",
+    "collect_rarely",
     "define_deck",
     "load_deck",
     "open_runtime",
@@ -28,6 +29,7 @@ __all__ = [
 if TYPE_CHECKING:
     from os import PathLike
 
+    from gambit_actors.actors.collector import collect_rarely
     from gambit_actors.actors.hook import ExternalCall
     from gambit_actors.actors.options import RunOptions
     from gambit_actors.actors.runtime import open_runtime
@@ -62,6 +64,7 @@ else:
         "RunResult": "gambit_actors.actors.sessions",
         "RuntimeTool": "gambit_actors.run.programs",
         "ScriptedProvider": "gambit_actors.providers.scripted",
+        "collect_rarely": "gambit_actors.actors.collector",
         "define_deck": "gambit_actors.deck.compute",
         "load_deck": "gambit_actors.deck.loader",
         "open_runtime": "gambit_actors.actors.runtime",
