@@ -85,7 +85,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         peers: those who take part besides ours and the floor.
         far_behind: peers so slow that one round tells all there is to tell.
         slow_peers: those who would take minutes; only with ``--full``.
-        variants: ours and the floor once more, another way.
+        variants: some of them once more, another way.
         ideal: the time that models and deadlines alone take, in seconds.
     """
 
@@ -154,6 +154,8 @@ LIBRARIES = {
 }
 """What has to be installed for it, by the name it is imported with."""
 
+_TUNED = tuple(f"{name}, {TUNED}" for name in (FLOOR, OURS, AUTOGEN))
+
 _TOOL_RUN = Workload()
 _NESTED = Workload(children=1)
 _WAITING = Workload(model_seconds=0.05)
@@ -200,7 +202,7 @@ W2_LARGE = Case(
     unit="s",
     peers=(AUTOGEN,),
     slow_peers=(OPENAI_AGENTS, PYDANTIC_AI),
-    variants=(f"{FLOOR}, {TUNED}", f"{OURS}, {TUNED}"),
+    variants=_TUNED,
     ideal=0.1,
 )
 ACTION_SMALL = Case(
@@ -223,6 +225,7 @@ ACTION_LARGE = Case(
     unit="s",
     peers=(AUTOGEN,),
     slow_peers=(OPENAI_AGENTS, PYDANTIC_AI),
+    variants=_TUNED,
     ideal=3.0,
 )
 TWO_ACTIONS = Case(

@@ -2,7 +2,8 @@
 
 A process each, so that nobody measures in what another has left behind: event loops,
 imports, a heap that has grown. The collector has its default settings and runs while
-the clock does, because whoever uses a library has it too.
+the clock does, because whoever uses a library has it too; only the variants that say so
+are done in the block of `collect_rarely`, whoever does them.
 """
 
 import asyncio
@@ -11,6 +12,7 @@ import importlib
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TypeAlias
 
@@ -18,12 +20,12 @@ import msgspec
 import trio
 
 from benchmarks.run_cases import MODULES, TUNED, Contender, Finding, Job, RunOnce
+from gambit_actors import collect_rarely
 
 WARM_UP_RUNS = 50
 CROWD_WARM_UP_RUNS = 5
 CHUNK_RUNS = 10
 CHUNK_SECONDS = 0.05
-TUNED_THRESHOLDS = (50_000, 20, 50)
 
 AtOnce: TypeAlias = Callable[[RunOnce, int], Awaitable[None]]
 
@@ -55,10 +57,8 @@ async def _measure(job: Job, contender: Contender, at_once: AtOnce) -> Finding:
             case "singly":
                 return Finding(seconds=await _singly(run_once, case.count))
             case "at once":
-                if variant == TUNED:
-                    gc.freeze()
-                    gc.set_threshold(*TUNED_THRESHOLDS)
-                return await _crowd(run_once, case.count, at_once)
+                with collect_rarely() if variant == TUNED else nullcontext():
+                    return await _crowd(run_once, case.count, at_once)
 
 
 async def _in_a_row(run_once: RunOnce, seconds: float) -> list[float]:

@@ -151,7 +151,7 @@ def _run_process(name: str, case: Case) -> Finding:
 
 
 def _is_there(name: str) -> bool:
-    library = LIBRARIES.get(name)
+    library = LIBRARIES.get(name.partition(", ")[0])
     return library is None or importlib.util.find_spec(library) is not None
 
 

@@ -15,7 +15,9 @@ from benchmarks.run_cases import (
     OPENAI_AGENTS,
     OURS,
     PYDANTIC_AI,
+    TUNED,
     W1,
+    W2_LARGE,
     W2_SMALL,
     Case,
     Finding,
@@ -82,3 +84,14 @@ def test_a_deadline_is_judged_by_its_worst_time() -> None:
     ours = RunCost.of(DEADLINE.title, OURS, [Finding(seconds=[0.101, 0.111])])
     (verdict,) = judge([DEADLINE], [floor, ours])
     assert (verdict.found, verdict.is_met) == (111.0, False)
+
+
+def test_peers_are_held_against_ours_with_the_collector_as_rare_for_both() -> None:
+    """Ours, tuned, has to be faster than a peer that is tuned as well."""
+    tuned = {f"{FLOOR}, {TUNED}": 0.5, f"{OURS}, {TUNED}": 1.0}
+    costs = costs_of(W2_LARGE, {FLOOR: 1.0, OURS: 2.0, AUTOGEN: 4.0} | tuned)
+    *_, peers, tuned_peers = judge([W2_LARGE], costs)
+    assert (peers.found, peers.is_met) == (2.0, True)
+    assert (tuned_peers.found, tuned_peers.is_met) == (None, None)
+    costs += costs_of(W2_LARGE, {f"{AUTOGEN}, {TUNED}": 0.8})
+    assert judge([W2_LARGE], costs)[-1].is_met is False
