@@ -8,6 +8,7 @@ whoever only wants the words.
 `ProviderFrames` reads bytes and is told the time; it has no clock.
 """
 
+from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -80,61 +81,47 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
     event: Event | None
 
 
-class ProviderFrames:
-    """Reads a provider's stream into frames.
+class FrameRecords:
+    """Makes records of frames, for a stream of any dialect.
 
     Args:
-        provider: the name the frames carry.
-        max_event_bytes: see `SSEDecoder`.
+        provider: the name the records carry.
     """
 
-    def __init__(
-        self, provider: str, *, max_event_bytes: int = DEFAULT_MAX_EVENT_BYTES
-    ) -> None:
+    def __init__(self, provider: str) -> None:
         self._provider = provider
-        self._decoder = SSEDecoder(max_event_bytes=max_event_bytes)
         self._next_seq = 0
         self._is_done = False
 
     @property
     def is_done(self) -> bool:
-        """Whether the marker has been seen, so that reading can stop."""
+        """Whether the marker has been seen."""
         return self._is_done
 
-    def feed(self, chunk: bytes, time: float) -> list[Arrival]:
-        """Take bytes that came at a time, give what they finish.
-
-        Raises:
-            EventTooLarge: see `SSEDecoder.feed`.
-        """
-        return [self._arrival(frame, time) for frame in self._decoder.feed(chunk)]
-
-    def close(self) -> bytes:
-        """End the stream; give back what was cut off."""
-        return self._decoder.close()
-
-    def _arrival(self, frame: SSEFrame, time: float) -> Arrival:
-        late = ("arrived after [DONE]",) if self._is_done else ()
+    def of(
+        self, frame: SSEFrame, events: Sequence[Event], time: float
+    ) -> tuple[ProviderFrame, ...]:
+        """Record a frame, and the text in the events that it came to."""
+        errors = ("arrived after [DONE]",) if self._is_done else ()
         if frame.is_done:
             self._is_done = True
-            record = self._record(frame, time, status="done", errors=late)
-            return Arrival(frames=(record,), event=None)
-        event = decode_event(frame.data)
-        is_json = not (
-            isinstance(event, MalformedEvent) and event.reason == "invalid_json"
-        )
+            return (self._record(frame, time, status="done", errors=errors),)
+        malformed = [event for event in events if isinstance(event, MalformedEvent)]
+        is_json = not any(event.reason == "invalid_json" for event in malformed)
         record = self._record(
             frame,
             time,
             status="event" if is_json else "invalid_json",
-            errors=late + _problems(frame, event),
+            errors=(*errors, *(event.problem for event in malformed)),
         )
-        if late:
-            return Arrival(frames=(record,), event=None)
-        if isinstance(event, OutputTextDelta):
-            text = TextDeltaFrame(seq=self._seq(), time=time, delta=event.delta)
-            return Arrival(frames=(record, text), event=event)
-        return Arrival(frames=(record,), event=event)
+        if errors:
+            return (record,)
+        texts = [
+            TextDeltaFrame(seq=self._seq(), time=time, delta=event.delta)
+            for event in events
+            if isinstance(event, OutputTextDelta)
+        ]
+        return (record, *texts)
 
     def _record(
         self,
@@ -161,6 +148,50 @@ class ProviderFrames:
         return self._next_seq - 1
 
 
+class ProviderFrames:
+    """Reads a provider's stream into frames.
+
+    Args:
+        provider: the name the frames carry.
+        max_event_bytes: see `SSEDecoder`.
+    """
+
+    def __init__(
+        self, provider: str, *, max_event_bytes: int = DEFAULT_MAX_EVENT_BYTES
+    ) -> None:
+        self._decoder = SSEDecoder(max_event_bytes=max_event_bytes)
+        self._records = FrameRecords(provider)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the marker has been seen, so that reading can stop."""
+        return self._records.is_done
+
+    def feed(self, chunk: bytes, time: float) -> list[Arrival]:
+        """Take bytes that came at a time, give what they finish.
+
+        Raises:
+            EventTooLarge: see `SSEDecoder.feed`.
+        """
+        return [self._arrival(frame, time) for frame in self._decoder.feed(chunk)]
+
+    def close(self) -> bytes:
+        """End the stream; give back what was cut off."""
+        return self._decoder.close()
+
+    def _arrival(self, frame: SSEFrame, time: float) -> Arrival:
+        is_late = self._records.is_done
+        if frame.is_done:
+            return Arrival(frames=self._records.of(frame, (), time), event=None)
+        event = decode_event(frame.data)
+        record, *texts = self._records.of(frame, (event,), time)
+        misnamed = _misnamed(frame, event)
+        if misnamed and isinstance(record, ProviderEvent):
+            errors = (*record.errors, misnamed)
+            record = msgspec.structs.replace(record, errors=errors)
+        return Arrival(frames=(record, *texts), event=None if is_late else event)
+
+
 def _one_line(document: bytes) -> bytes:
     """A JSON document that can stand in a log of one record a line.
 
@@ -178,10 +209,10 @@ def _one_line(document: bytes) -> bytes:
     return document
 
 
-def _problems(frame: SSEFrame, event: Event) -> tuple[str, ...]:
+def _misnamed(frame: SSEFrame, event: Event) -> str | None:
     if isinstance(event, MalformedEvent):
-        return (event.problem,)
+        return None
     # A stream without event lines is common; a reasoning event has two names.
     if OTHER_NAMES.get(frame.event, frame.event) in (event.type, "message"):
-        return ()
-    return (f"the event line says {frame.event}, the data {event.type}",)
+        return None
+    return f"the event line says {frame.event}, the data {event.type}"

@@ -8,7 +8,8 @@
     ├── ProviderNotReady      there is no way to ask: no such provider, or no key
     ├── ProviderStatusError   the server answered with an error status
     ├── ProviderTimeout       the server took too long, in a phase that is told
-    └── ProviderUnreachable   there was no connection to be had
+    ├── ProviderUnreachable   there was no connection to be had
+    └── RequestNotSent        the request is not one that could be sent
 
 No message of these has a key in it, or more than a few hundred characters of what a
 server sent.
@@ -127,5 +128,19 @@ class ProviderUnreachable(ProviderError):
 
     def __init__(self, provider: str, reason: str) -> None:
         super().__init__(f"{provider} cannot be reached: {reason}")
+        self.provider = provider
+        self.reason = reason
+
+
+class RequestNotSent(ProviderError):
+    """A request breaks the rules of who was to be asked, and so was not sent.
+
+    Attributes:
+        provider: who was to be asked.
+        reason: which rule, and where.
+    """
+
+    def __init__(self, provider: str, reason: str) -> None:
+        super().__init__(f"the request to {provider} was not sent: {reason}")
         self.provider = provider
         self.reason = reason

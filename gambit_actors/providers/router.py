@@ -1,0 +1,122 @@
+"""Which provider answers for a model, and which models stand behind a name.
+
+``openai/gpt-5`` is the model ``gpt-5`` of the provider ``openai``. A name without a
+provider is an alias, which stands for one model or for several in order, each perhaps
+with settings of its own; if it is none, the fallback provider is asked for it.
+
+The router expands names and passes requests on. Who is asked next when a model fails
+is the runtime's to decide, which reserves budgets and traces every hop.
+"""
+
+import difflib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import msgspec
+import trio
+
+from gambit_actors.errors import RequestError
+from gambit_actors.openresponses.events import Event
+from gambit_actors.openresponses.requests import CreateResponse
+from gambit_actors.openresponses.responses import Response
+from gambit_actors.providers.errors import ProviderNotReady
+from gambit_actors.run.model_params import with_params_under
+from gambit_actors.run.ports import Candidate, ModelContext, ModelProvider
+
+
+class Alias(msgspec.Struct, frozen=True, kw_only=True):
+    """A name that stands for models.
+
+    Attributes:
+        models: in the order in which to ask them; each may be an alias itself.
+        params: what is asked of them where the deck asks for nothing else; a request
+            that holds these settings alone.
+        description: for people.
+    """
+
+    models: tuple[str, ...]
+    params: CreateResponse = CreateResponse()
+    description: str = ""
+
+
+class Router:
+    """Passes requests to the provider that a model's name begins with.
+
+    Args:
+        providers: by that beginning, which has no slash in it.
+        aliases: by their names.
+        fallback: the provider of names that name none; None if there is to be none.
+
+    Raises:
+        RequestError: an alias leads back to itself, or to nothing.
+    """
+
+    def __init__(
+        self,
+        providers: Mapping[str, ModelProvider],
+        *,
+        aliases: Mapping[str, Alias] | None = None,
+        fallback: str | None = None,
+    ) -> None:
+        self._providers = providers
+        self._aliases = dict(aliases or {})
+        self._fallback = fallback
+        for name in self._aliases:
+            if not self.candidates(name):
+                msg = f"the alias {name} stands for no model"
+                raise RequestError(msg)
+
+    def candidates(self, model: str) -> Sequence[Candidate]:
+        """The models that a name stands for, in the order in which to ask them."""
+        return list(self._expanded(model, CreateResponse(), ()))
+
+    async def responses(
+        self,
+        request: CreateResponse,
+        context: ModelContext,
+        on_event: Callable[[Event], None],
+    ) -> Response:
+        """Have the provider of the model answer.
+
+        Raises:
+            ProviderNotReady: there is no such provider.
+            ProviderError: it has no answer.
+        """
+        await trio.lowlevel.checkpoint_if_cancelled()
+        model = self._full_name(request.model or "")
+        prefix, slash, name = model.partition("/")
+        provider = self._providers.get(prefix) if slash else None
+        if provider is None:
+            raise ProviderNotReady(model, self._advice(model, prefix))
+        request = msgspec.structs.replace(request, model=name)
+        return await provider.responses(request, context, on_event)
+
+    def _expanded(
+        self, model: str, params: CreateResponse, above: tuple[str, ...]
+    ) -> Iterator[Candidate]:
+        if model in above:
+            chain = " -> ".join([*above, model])
+            msg = f"the alias {model} leads back to itself: {chain}"
+            raise RequestError(msg)
+        alias = self._aliases.get(model)
+        if alias is None:
+            yield Candidate(model=self._full_name(model), params=params)
+            return
+        # Who is asked for first knows best what is wanted.
+        under = with_params_under(params, alias.params)
+        for name in alias.models:
+            yield from self._expanded(name, under, (*above, model))
+
+    def _full_name(self, model: str) -> str:
+        if "/" in model or self._fallback is None or not model:
+            return model
+        return f"{self._fallback}/{model}"
+
+    def _advice(self, model: str, prefix: str) -> str:
+        known = sorted([*self._providers, *self._aliases])
+        if not model:
+            return "no model is named"
+        close = difflib.get_close_matches(prefix, known, n=1)
+        if close:
+            return f"there is no provider {prefix!r}; did you mean {close[0]!r}?"
+        names = ", ".join(sorted(self._providers)) or "none"
+        return f"there is no provider {prefix!r}; there are: {names}"

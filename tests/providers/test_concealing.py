@@ -1,0 +1,50 @@
+"""Keys are struck out of what servers send."""
+
+import pytest
+
+from gambit_actors.providers.concealing import MOST_CHARACTERS, Concealer
+from gambit_actors.providers.endpoints import Secret
+
+KEY = Secret("sk-planted-0123456789")
+
+
+def test_a_key_is_struck_out_wherever_it_stands() -> None:
+    """Every occurrence is replaced, and the rest is left as it was."""
+    data = b'{"a":"sk-planted-0123456789","b":"x sk-planted-0123456789"}'
+
+    assert Concealer(KEY).bytes(data) == b'{"a":"[key]","b":"x [key]"}'
+
+
+def test_bytes_without_a_key_are_the_same_object() -> None:
+    """What has no key in it costs no copy."""
+    data = b'{"a":"b"}'
+
+    assert Concealer(KEY).bytes(data) is data
+    assert Concealer(None).bytes(data) is data
+
+
+def test_what_is_too_short_for_a_key_is_left_alone() -> None:
+    """A key of a few letters would strike those letters out of answers."""
+    assert Concealer(Secret("ollama")).bytes(b"ollama says hi") == b"ollama says hi"
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("no\r\nrun.end forged\x1b[2J", "no run.end forged [2J"),
+        ("half \ud800 a pair", "half ? a pair"),
+        ("the key sk-planted-0123456789 is wrong", "the key [key] is wrong"),
+        ("ünïcode is fine", "ünïcode is fine"),
+    ],
+)
+def test_words_of_a_server_stay_on_one_line(said: str, shown: str) -> None:
+    """Line breaks, terminal codes and half characters do not reach a message."""
+    assert Concealer(KEY).words(said) == shown
+
+
+def test_words_of_a_server_are_cut() -> None:
+    """A page of HTML does not become an error message."""
+    shown = Concealer(KEY).words("x" * 10_000)
+
+    assert len(shown) == MOST_CHARACTERS
+    assert shown.endswith("…")
