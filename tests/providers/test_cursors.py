@@ -35,7 +35,7 @@ def response(*output: Item, status: str = "completed") -> Response:
 
 def following(*items: Item) -> CreateResponse:
     """The request after the first, with these items behind what was asked."""
-    return msgspec.structs.replace(ASKED, input=(*(ASKED.input or ()), *items))  # type: ignore[arg-type]  # it is a tuple
+    return msgspec.structs.replace(ASKED, input=(*(ASKED.input or ()), *items))
 
 
 @pytest.mark.spec("PA-7")

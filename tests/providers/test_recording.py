@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -281,21 +280,18 @@ async def test_half_a_line_at_the_end_is_left_out() -> None:
     assert len(load_recording(data[:-10])) == 1
 
 
-async def test_a_run_with_tools_replays_from_its_recording(tmp_path: Path) -> None:
+async def test_a_run_with_tools_replays_from_its_recording() -> None:
     """A run with calls is the same from a recording, in a new runtime."""
-    path = tmp_path / "recording.jsonl"
+    lines: list[bytes] = []
     script = ScriptedProvider([calls("crm"), Reply(text="Noted.", times=0)])
 
     async def play(on: Stage) -> list[object]:
         result = await on.runtime.run("PROMPT.md", message="Note this.")
         return [result.text, result.usage, len(result.items)]
 
-    with path.open("ab") as file:
-        async with stage(
-            {"PROMPT.md": root(TOOL)},
-            Recorder(script, lambda line: file.write(line) and None),
-        ) as on:
-            live = await play(on)
-    replay = ReplayProvider(load_recording(path.read_bytes()))
+    recorder = Recorder(script, lines.append)
+    async with stage({"PROMPT.md": root(TOOL)}, recorder) as on:
+        live = await play(on)
+    replay = ReplayProvider(load_recording(b"".join(lines)))
     async with stage({"PROMPT.md": root(TOOL)}, replay) as on:
         assert await play(on) == live
