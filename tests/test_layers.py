@@ -97,7 +97,8 @@ def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
 def make_package(folder: Path, sources: dict[str, str]) -> None:
     """Write a ``gambit_actors`` with the layers that exist and these modules."""
     packages = ["actors", "cli", "deck", "openresponses", "providers"]
-    packages += ["providers/dialects", "run", "schema", "settings", "store", "trace"]
+    packages += ["providers/dialects", "run", "schema", "settings", "store"]
+    packages += ["testing", "trace"]
     layers = {f"{name}/__init__.py": "" for name in packages}
     layers |= {"errors.py": "", "version.py": ""}
     for name, source in ({"__init__.py": ""} | layers | sources).items():
