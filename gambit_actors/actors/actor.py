@@ -323,7 +323,13 @@ class DeckActor:
             schema = self._program.deck.context_schema
             self._tree.secrets.update(secrets_in(turn.context, schema))
             context = context_items(new_id("call"), turn.context)
-        entries = opening_entries(self._program, self.state, context, turn.message)
+        entries = opening_entries(
+            self._program,
+            self.state,
+            context,
+            turn.message,
+            max_passes=self._tree.limits.max_passes,
+        )
         await self._append(entries)
         if context is not None:
             call, output = context
@@ -343,7 +349,7 @@ class DeckActor:
             self.state.feed(TurnEnded(status="failed", failure=found))
             return
         response = found.response
-        answered = answer_entry(found.model, response)
+        answered = answer_entry(found.model, response, self._program.asked)
         items = with_unique_calls(response.output, self.state.call_ids)
         added = [ItemAdded(item=item, source="model") for item in items]
         # What is about to have effects is written down along with what asked for it:

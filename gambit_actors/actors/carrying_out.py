@@ -6,7 +6,7 @@ a call fails, the model reads why; only what is wrong with us ends the run.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 import trio
@@ -27,6 +27,7 @@ from gambit_actors.openresponses.items import (
     user_message,
 )
 from gambit_actors.run.calls import (
+    CALL_KINDS,
     ActionCall,
     BuiltinCall,
     PlannedCall,
@@ -369,16 +370,9 @@ def started_entry(plan: Acting) -> CallStarted:
     return CallStarted(
         call_id=plan.call.call_id,
         name=plan.call.name,
-        kind=_ENTRY_KINDS[type(plan)],
+        kind=CALL_KINDS[type(plan)],
         run_id=new_id("run") if is_deck else None,
     )
-
-
-_ENTRY_KINDS: dict[type[Acting], Literal["action", "tool", "builtin"]] = {
-    ActionCall: "action",
-    ToolCall: "tool",
-    BuiltinCall: "builtin",
-}
 
 
 def _kind(plan: Acting) -> ToolKind:

@@ -1,25 +1,33 @@
 """What can be done with runs that are over: look again, and begin another like one."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 import trio
 
+from gambit_actors.actors.below import BelowFinder
 from gambit_actors.actors.loading import DeckLike, DeckLoader
+from gambit_actors.actors.options import RunOptions
 from gambit_actors.actors.program_cache import ProgramCache
 from gambit_actors.actors.resuming import run_of
 from gambit_actors.actors.sessions import RunResult, recorded_result
 from gambit_actors.actors.trees import PastRun, new_id
-from gambit_actors.deck.model import Action, Link
-from gambit_actors.deck.permissions import Permissions
-from gambit_actors.errors import DeckError, NoSuchRun, RequestError
+from gambit_actors.errors import NoSuchRun, RequestError
 from gambit_actors.run.branching import begin_branch, branch_entries
 from gambit_actors.run.endings import run_ended
-from gambit_actors.run.entries import CallStarted, ChildStarted, Entry, RunEnded
+from gambit_actors.run.entries import (
+    CallStarted,
+    ChildStarted,
+    Entry,
+    ItemAdded,
+    RunEnded,
+)
 from gambit_actors.run.ports import LogStore
-from gambit_actors.run.programs import Program, RuntimeTool
+from gambit_actors.run.programs import Program
 from gambit_actors.run.replaying import Replayed, replay
 from gambit_actors.run.states import state_from_entries
+from gambit_actors.run.steps import MAX_PASSES
 
 
 class ReplayedRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,8 +46,7 @@ class RunHistory:
         store: where the logs are.
         decks: loads decks.
         programs: what decks come to.
-        permissions: what narrows those of decks.
-        runtime_tools: what decks are offered besides their own.
+        options: what holds where no others are given.
     """
 
     def __init__(
@@ -48,17 +55,19 @@ class RunHistory:
         decks: DeckLoader,
         programs: ProgramCache,
         *,
-        permissions: Permissions | None,
-        runtime_tools: tuple[RuntimeTool, ...],
+        options: RunOptions,
     ) -> None:
         self._store = store
         self._decks = decks
         self._programs = programs
-        self._permissions = permissions
-        self._runtime_tools = runtime_tools
+        self._options = options
 
     async def replay(
-        self, run_id: str, *, deck: DeckLike | None = None
+        self,
+        run_id: str,
+        *,
+        deck: DeckLike | None = None,
+        options: RunOptions | None = None,
     ) -> tuple[ReplayedRun, ...]:
         """Decide anew what a run did, and all below it, and compare with its log.
 
@@ -67,6 +76,7 @@ class RunHistory:
         Args:
             run_id: the run.
             deck: the deck to decide with; that of the run if it is not given.
+            options: the permissions, and the tools of the runtime, that the run had.
 
         Returns:
             The run first, then those below it in the order in which they began.
@@ -76,12 +86,19 @@ class RunHistory:
             StoreError: there is no such run, or its log cannot be read.
         """
         read = await self._store.read_log(run_id)
-        loaded = await self._decks.load(deck or run_of(read.entries).path)
+        was_at = run_of(read.entries).path
+        loaded = await self._decks.load(deck or was_at)
+        options = options or self._options
         program = self._programs.root(
-            loaded, permissions=self._permissions, runtime_tools=self._runtime_tools
+            loaded,
+            permissions=options.permissions,
+            runtime_tools=options.runtime_tools,
+        )
+        finder = BelowFinder(
+            self._programs, self._decks.load, was_at=was_at, is_at=loaded.path
         )
         found: list[ReplayedRun] = []
-        await self._replay(program, read.entries, found)
+        await self._replay(program, read.entries, finder, found)
         return tuple(found)
 
     async def branch(self, run_id: str, *, items: int) -> str:
@@ -141,17 +158,25 @@ class RunHistory:
         await reopened.log.aclose()
 
     async def _replay(
-        self, program: Program, entries: Sequence[Entry], found: list[ReplayedRun]
+        self,
+        program: Program,
+        entries: Sequence[Entry],
+        finder: BelowFinder,
+        found: list[ReplayedRun],
+        max_passes: int = MAX_PASSES,
     ) -> None:
         run = run_of(entries)
+        max_passes = program.deck.guardrails.max_passes or max_passes
+        again = partial(replay, program, entries, max_passes=max_passes)
         found.append(
             ReplayedRun(
                 run_id=run.run_id,
                 deck=run.deck,
                 depth=run.depth,
-                replayed=await trio.to_thread.run_sync(replay, program, entries),
+                replayed=await trio.to_thread.run_sync(again),
             )
         )
+        items = [entry.item for entry in entries if isinstance(entry, ItemAdded)]
         seen: set[str] = set()
         for entry in entries:
             if not isinstance(entry, CallStarted | ChildStarted):
@@ -159,25 +184,10 @@ class RunHistory:
             if entry.run_id is None or entry.run_id in seen:
                 continue
             seen.add(entry.run_id)
-            below = await self._below(program, entry)
+            below = await finder.find(program, items, entry)
             try:
                 read = await self._store.read_log(entry.run_id)
             except NoSuchRun:
                 continue  # It was about to begin.
             if below is not None and read.entries:
-                await self._replay(below, read.entries, found)
-
-    async def _below(
-        self, program: Program, entry: CallStarted | ChildStarted
-    ) -> Program | None:
-        if isinstance(entry, ChildStarted):
-            try:
-                deck = await self._decks.load(entry.path)
-            except DeckError:
-                return None  # noqa: ASYNC910  # It is not there any more.
-            return self._programs.below(program, deck, None)
-        await trio.lowlevel.checkpoint()
-        offer = program.offers.get(entry.name)
-        if isinstance(offer, Action) and isinstance(offer.target, Link):
-            return self._programs.below(program, offer.target.deck, offer.permissions)
-        return None  # It is no deck any more, which the run above it shows.
+                await self._replay(below, read.entries, finder, found, max_passes)

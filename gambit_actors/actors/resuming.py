@@ -5,22 +5,19 @@ are read first. Then it is known what had been spent, and which calls are in dou
 has to be asked about one is asked before anything is done.
 """
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from gambit_actors.actors.program_cache import ProgramCache
+from gambit_actors.actors.below import BelowFinder
 from gambit_actors.actors.trees import PastRun
-from gambit_actors.deck.model import Action, Deck, Link
 from gambit_actors.errors import (
-    DeckError,
     InDoubt,
     LogGrown,
     NoSuchRun,
     RequestError,
     StoreError,
 )
-from gambit_actors.openresponses.items import FunctionCall
 from gambit_actors.run.budgets import Price, Spent
 from gambit_actors.run.doubts import (
     Answer,
@@ -72,8 +69,7 @@ class PastReader:
 
     Args:
         store: where the logs are.
-        programs: what decks come to.
-        load: loads a deck that code had asked for.
+        below: finds what the runs below are runs of.
         prices: what models cost.
     """
 
@@ -81,13 +77,11 @@ class PastReader:
         self,
         store: LogStore,
         *,
-        programs: ProgramCache,
-        load: Callable[[str], Awaitable[Deck]],
+        below: BelowFinder,
         prices: Mapping[str, Price],
     ) -> None:
         self._store = store
-        self._programs = programs
-        self._load = load
+        self._finder = below
         self._prices = prices
         self._below: dict[str, PastRun] = {}
         self._seen: set[str] = set()
@@ -170,7 +164,7 @@ class PastReader:
             return None  # It was about to begin.
         below = None
         if is_wanted:
-            below = await self._program_below(program, state, entry)
+            below = await self._finder.find(program, state.items, entry)
         found = await self._read_run(
             below or program, entries, is_wanted=below is not None
         )
@@ -190,27 +184,6 @@ class PastReader:
             if is_wanted:
                 raise
             return ()  # noqa: ASYNC910  # Its cost is not known, and that is all.
-
-    async def _program_below(
-        self, program: Program, state: RunState, entry: CallStarted | ChildStarted
-    ) -> Program | None:
-        if isinstance(entry, ChildStarted):
-            call = state.pending.get(entry.call_id or "")
-            if call is None:
-                return None  # noqa: ASYNC910  # what it comes to is of no interest
-            try:
-                deck = await self._load(entry.path)
-            except DeckError:
-                return None  # noqa: ASYNC910  # Nobody can go on with it.
-            action = _action_of(program, call)
-            reference = action.permissions if action else None
-            return self._programs.below(program, deck, reference)
-        offer = program.offers.get(entry.name)
-        if isinstance(offer, Action) and isinstance(offer.target, Link):
-            return self._programs.below(  # noqa: ASYNC910  # there is nothing to load
-                program, offer.target.deck, offer.permissions
-            )
-        return None  # noqa: ASYNC910  # the deck has changed, and it is a tool now
 
 
 def _is_gone_on_with(
@@ -284,8 +257,3 @@ def answers_to(
 
 def _names(doubts: Sequence[Doubt]) -> Iterator[str]:
     return (f"{doubt.name} ({doubt.key})" for doubt in doubts)
-
-
-def _action_of(program: Program, call: FunctionCall) -> Action | None:
-    offer = program.offers.get(call.name)
-    return offer if isinstance(offer, Action) else None

@@ -20,6 +20,7 @@ import trio
 from gambit_actors.actors.abandoning import abandon
 from gambit_actors.actors.actor import DeckActor
 from gambit_actors.actors.begun import BegunRun, worked
+from gambit_actors.actors.below import BelowFinder
 from gambit_actors.actors.candidates import Candidates
 from gambit_actors.actors.compute import Modules
 from gambit_actors.actors.confined.confinement import Confinement, open_confinement
@@ -107,11 +108,7 @@ class Runtime:
     def history(self) -> RunHistory:
         """The runs that are in the store."""
         return RunHistory(
-            self._store,
-            self._decks,
-            self._programs,
-            permissions=self._options.permissions,
-            runtime_tools=self._options.runtime_tools,
+            self._store, self._decks, self._programs, options=self._options
         )
 
     def snapshot(self) -> tuple[LiveActor, ...]:
@@ -297,10 +294,12 @@ class Runtime:
         if run.root_run_id is not None:
             msg = f"run {run_id} is part of run {run.root_run_id}: resume that one"
             raise RequestError(msg)
-        program = self._program(await self.load(deck or run.path), options)
-        reader = PastReader(
-            self._store, programs=self._programs, load=self.load, prices=options.prices
+        loaded = await self.load(deck or run.path)
+        program = self._program(loaded, options)
+        finder = BelowFinder(
+            self._programs, self.load, was_at=run.path, is_at=loaded.path
         )
+        reader = PastReader(self._store, below=finder, prices=options.prices)
         past = await reader.read(program, read.entries)
         return FoundRun(past, program, answers_to(past.doubts, answers))
 

@@ -5,7 +5,7 @@ with status 400 and every problem in it. Nothing here runs anything.
 """
 
 from collections.abc import Collection, Sequence
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -62,6 +62,14 @@ class RefusedCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 PlannedCall: TypeAlias = ActionCall | ToolCall | BuiltinCall | RespondCall | RefusedCall
+
+
+CALL_KINDS: dict[type[PlannedCall], Literal["action", "tool", "builtin"]] = {
+    ActionCall: "action",
+    ToolCall: "tool",
+    BuiltinCall: "builtin",
+}
+"""What calls that are carried out are called in a log."""
 
 
 def plan_call(program: Program, call: FunctionCall) -> PlannedCall:

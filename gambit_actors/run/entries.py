@@ -58,7 +58,14 @@ class RunResumed(_Entry, tag="run.resumed", frozen=True, kw_only=True):
 
 
 class TurnStarted(_Entry, tag="turn.started", frozen=True, kw_only=True):
-    """The deck is asked for something: limits count from here."""
+    """The deck is asked for something: limits count from here.
+
+    Attributes:
+        max_passes: how often the model may be called, as whoever runs the deck limits
+            it; None leaves that to the deck.
+    """
+
+    max_passes: int | None = None
 
 
 class ItemAdded(_Entry, tag="item", frozen=True, kw_only=True):
@@ -69,13 +76,18 @@ class ItemAdded(_Entry, tag="item", frozen=True, kw_only=True):
 
 
 class ModelAnswered(_Entry, tag="model.answered", frozen=True, kw_only=True):
-    """A model call ended; the items it gave come after this."""
+    """A model call ended; the items it gave come after this.
+
+    Attributes:
+        asked: how it was asked, as `Program.asked` of the deck; empty if nobody noted.
+    """
 
     model: str
     status: str
     response_id: str = ""
     reason: str | None = None
     usage: Usage | None = None
+    asked: str = ""
 
 
 class ModelLost(_Entry, tag="model.lost", frozen=True, kw_only=True):

@@ -16,6 +16,8 @@ def opening_entries(
     state: RunState,
     context: tuple[FunctionCall, FunctionCallOutput] | None,
     message: str | None,
+    *,
+    max_passes: int | None = None,
 ) -> list[Entry]:
     """What a turn begins with; prompt and context only the first time.
 
@@ -24,8 +26,9 @@ def opening_entries(
         state: the run before the turn.
         context: the pair of items that gives it; None for none.
         message: what the user says; None if the deck speaks first.
+        max_passes: what the run allows at most; None for what the deck does.
     """
-    entries: list[Entry] = [TurnStarted()]
+    entries: list[Entry] = [TurnStarted(max_passes=max_passes)]
     if not state.turns and program.opening is not None:
         entries.append(ItemAdded(item=program.opening, source="deck"))
     entries += [ItemAdded(item=item, source="deck") for item in context or ()]
@@ -34,14 +37,15 @@ def opening_entries(
     return entries
 
 
-def answer_entry(model: str, response: Response) -> ModelAnswered:
-    """What is noted of an answer, before its items."""
+def answer_entry(model: str, response: Response, asked: str = "") -> ModelAnswered:
+    """What is noted of an answer, before its items; and how the model was asked."""
     return ModelAnswered(
         model=model,
         status=response.status,
         response_id=response.id,
         reason=_reason(response),
         usage=response.usage,
+        asked=asked,
     )
 
 

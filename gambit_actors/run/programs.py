@@ -4,6 +4,7 @@ A `Program` depends on the deck and on what the deck may do, not on any run, so 
 made once and shared by all of them.
 """
 
+import hashlib
 import re
 from typing import Literal, TypeAlias
 
@@ -35,6 +36,7 @@ from gambit_actors.schema.schemas import LoadedSchema
 from gambit_actors.schema.validation import Validator
 
 _ANY_OBJECT: Schema = {"type": "object", "additionalProperties": True}
+_DIGITS = 6  # for each part of how a model is asked
 _NOT_A_NAME = re.compile(r"[^a-z0-9_]+")
 _LONGEST_NAME = 64
 
@@ -68,6 +70,8 @@ class Program(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         offers: what the model may call, by name.
         template: the request without its input and model.
         tool_names: what is offered, in order.
+        asked: how a model is asked, but for the conversation: a digest of each of
+            `ASKED_PARTS`, one behind the other.
         answers_in_text: whether the answer is a string, and not JSON.
         wrapped: those of its offers whose input is no object; a model gives it under
             a name of its own.
@@ -86,6 +90,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     answers_in_text: bool
     input_validators: dict[str, Validator]
     root: str
+    asked: str = ""
     runtime_tools: tuple[RuntimeTool, ...] = ()
     told_permissions: JSONValue = None
     wrapped: frozenset[str] = frozenset()
@@ -129,13 +134,15 @@ def program_from_deck(
             tools.append(_function_tool(offer))
     is_text = response is None or _is_string(response)
     shape = None if is_text or deck.respond else _text_config(deck, response or {})
+    template = _template(deck.model_params, tuple(tools), shape)
     return Program(
         deck=deck,
         name=name,
         permissions=permissions,
         opening=system_message(deck.prompt) if deck.prompt else None,
         offers=offers,
-        template=_template(deck.model_params, tuple(tools), shape),
+        template=template,
+        asked=_asked(deck, template, response),
         tool_names=tuple(tool.name for tool in tools),
         answers_in_text=is_text,
         input_validators={
@@ -153,6 +160,29 @@ def program_from_deck(
         ),
         marks_secrets=_marks_secrets(deck),
         is_declared=is_declared,
+    )
+
+
+ASKED_PARTS = ("models", "parameters", "tools", "answer schema")
+"""What there is to how a model is asked."""
+
+
+def _asked(deck: Deck, template: CreateResponse, response: Schema | None) -> str:
+    # Without the name that a schema has in a request: it comes from where the deck is.
+    settings = msgspec.structs.replace(template, tools=None, text=None)
+    parts = (deck.model_params.models, settings, template.tools, response)
+    return "".join(
+        hashlib.sha256(msgspec.json.encode(part, order="sorted")).hexdigest()[:_DIGITS]
+        for part in parts
+    )
+
+
+def asked_otherwise(one: str, other: str) -> tuple[str, ...]:
+    """In which of its parts a model is asked in another way."""
+    return tuple(
+        name
+        for index, name in enumerate(ASKED_PARTS)
+        if one[index * _DIGITS :][:_DIGITS] != other[index * _DIGITS :][:_DIGITS]
     )
 
 

@@ -3,34 +3,54 @@
 What came from outside is taken from the log: what users said, what models answered,
 what calls gave, what handlers and code added, and when time or money ran out. All the
 rest is decided anew, by the functions that decide it in a run, and compared byte for
-byte. No model is asked and nothing is carried out.
+byte. So is how models are asked, as far as a log says that. No model is asked and
+nothing is carried out.
 """
 
+import contextlib
 from collections.abc import Sequence
 
 import msgspec
 
+from gambit_actors.deck.model import Link
 from gambit_actors.openresponses.items import FunctionCallOutput, Message
-from gambit_actors.run.calls import RefusedCall, RespondCall, plan_call
+from gambit_actors.run.calls import (
+    CALL_KINDS,
+    ActionCall,
+    RefusedCall,
+    RespondCall,
+    plan_call,
+)
 from gambit_actors.run.entries import (
     CallStarted,
     Entry,
     ItemAdded,
     ModelAnswered,
+    RunResumed,
     TurnEnded,
+    TurnStarted,
 )
 from gambit_actors.run.entry_codec import encode_entry
-from gambit_actors.run.programs import Program
+from gambit_actors.run.programs import Program, asked_otherwise
 from gambit_actors.run.states import RunState
-from gambit_actors.run.steps import CallModel, Finish, RunTools, Step, next_step
+from gambit_actors.run.steps import (
+    MAX_PASSES,
+    CallModel,
+    Finish,
+    RunTools,
+    Step,
+    next_step,
+)
+from gambit_actors.run.synthetic import END, RESPOND
 
-# Whoever ran it may have limited it further than the deck does; that is in the log.
-_MAX_PASSES = 10**9
+# Where a log does not say how far it was limited besides, that is from outside.
+_ANY_PASSES = 10**9
+_OUT_OF_PASSES = "max_passes"
+_ANSWERS = frozenset({RESPOND, END})
 _FROM_OUTSIDE = frozenset(
     {
         "cancelled",
         "max_cost",
-        "max_passes",
         "max_tokens",
         "model_failed",
         "model_incomplete",
@@ -83,18 +103,21 @@ class _Mismatch(Exception):  # never leaves this module
         self.words = words
 
 
-def replay(program: Program, entries: Sequence[Entry]) -> Replayed:
+def replay(
+    program: Program, entries: Sequence[Entry], *, max_passes: int = MAX_PASSES
+) -> Replayed:
     """Decide anew what a run did, and compare.
 
     Args:
         program: the deck, as it is now.
         entries: the log.
+        max_passes: what the deck allows itself, or the decks above it.
     """
-    state = RunState()
+    again = _Again(program, entries, max_passes)
     decided = taken = 0
     for index, entry in enumerate(entries):
         try:
-            is_decided = _compare(program, state, entry)
+            is_decided = again.compare(index, entry)
         except _Mismatch as mismatch:
             difference = Difference(
                 index=index,
@@ -103,107 +126,191 @@ def replay(program: Program, entries: Sequence[Entry]) -> Replayed:
                 words=mismatch.words,
             )
             return Replayed(
-                decided=decided, taken=taken, ended=state.ended, difference=difference
+                decided=decided,
+                taken=taken,
+                ended=again.state.ended,
+                difference=difference,
             )
         decided, taken = decided + is_decided, taken + (not is_decided)
-        state.feed(entry)
-    return Replayed(decided=decided, taken=taken, ended=state.ended)
+        again.state.feed(entry)
+    return Replayed(decided=decided, taken=taken, ended=again.state.ended)
 
 
-def _compare(program: Program, state: RunState, entry: Entry) -> bool:
-    """Whether an entry is for the deck to decide. If so, it is what was decided."""
-    match entry:
-        case ItemAdded():
-            return _compare_item(program, state, entry)
-        case ModelAnswered():
-            step = _step(program, state)
-            if not isinstance(step, CallModel) or step.first:
-                raise _Mismatch(*_told(step, "the model was asked"))
-            return True
-        case CallStarted():
-            step = _step(program, state)
-            is_call = isinstance(step, RunTools) and entry.call_id in state.pending
-            if not is_call:
-                raise _Mismatch(*_told(step, f"{entry.name} was called"))
-            _check_acting(program, state, entry)
-            return True
-        case TurnEnded():
-            return _compare_end(program, state, entry)
-        case _:
-            return False
+class _Again:
+    """A run that is decided anew, as far as its log has been read."""
 
+    def __init__(
+        self, program: Program, entries: Sequence[Entry], max_passes: int
+    ) -> None:
+        self.state = RunState()
+        self._program = program
+        self._deck_passes = max_passes
+        self._passes = _ANY_PASSES
+        self._given = _given_turns(entries)
+        self._is_given = False
 
-def _compare_item(program: Program, state: RunState, entry: ItemAdded) -> bool:
-    item = entry.item
-    if not state.items:
-        opening = program.opening
-        recorded = item if isinstance(item, Message) and item.role == "system" else None
-        if opening is not None or recorded is not None:
-            _check_same(
-                ItemAdded(item=opening, source="deck") if opening else None,
-                entry if recorded else None,
-                "the prompt is another",
-            )
-        return opening is not None
-    if entry.source == "runtime" and isinstance(item, Message):
-        step = _step(program, state)
-        first = step.first if isinstance(step, CallModel) else ()
-        if not first:
-            raise _Mismatch(*_told(step, "the model was asked to put its answer right"))
-        _check_same(first[0], entry, "the model would be told something else")
-        return True
-    if entry.source == "tool" and isinstance(item, FunctionCallOutput):
-        return _compare_output(program, state, item)
-    return False
-
-
-def _compare_output(
-    program: Program, state: RunState, output: FunctionCallOutput
-) -> bool:
-    """Compare what was answered on the spot; all other outputs come from outside."""
-    call = state.pending.get(output.call_id)
-    if call is None or call.call_id in state.started:
+    def compare(self, index: int, entry: Entry) -> bool:
+        """Whether an entry is for the deck to decide. If so, it is what was decided."""
+        match entry:
+            case TurnStarted():
+                self._is_given = index in self._given
+                limit = entry.max_passes
+                passes = self._deck_passes
+                self._passes = passes if limit is None else min(passes, limit)
+            case RunResumed():
+                # Whoever goes on with a turn may have another limit in mind.
+                self._passes = _ANY_PASSES
+            case _ if self._is_given:
+                pass
+            case ItemAdded():
+                return self._compare_item(entry)
+            case ModelAnswered():
+                return self._compare_answer(entry)
+            case CallStarted():
+                return self._compare_start(entry)
+            case TurnEnded():
+                return self._compare_end(entry)
+            case _:
+                pass
         return False
-    plan = plan_call(program, call)
-    if isinstance(plan, RespondCall) and output.output == call.arguments:
+
+    def _step(self) -> Step:
+        return next_step(self._program, self.state, max_passes=self._passes)
+
+    def _compare_answer(self, entry: ModelAnswered) -> bool:
+        if not entry.asked:
+            self._passes = _ANY_PASSES  # The log is from before such things were noted.
+        step = self._step()
+        if not isinstance(step, CallModel) or step.first:
+            raise _Mismatch(*_told(step, "the model was asked"))
+        if entry.asked:
+            now = msgspec.structs.replace(entry, asked=self._program.asked)
+            parts = asked_otherwise(entry.asked, now.asked)
+            _check_same(now, entry, f"the model is asked with other {_listed(parts)}")
         return True
-    if isinstance(plan, RefusedCall):
-        said = msgspec.json.decode(str(output.output))
-        now = {
-            "status": plan.envelope.status,
-            "code": plan.envelope.code,
-            "message": plan.envelope.message,
-        }
-        if {key: said.get(key) for key in now} == now:
+
+    def _compare_item(self, entry: ItemAdded) -> bool:
+        item = entry.item
+        if not self.state.items:
+            opening = self._program.opening
+            is_system = isinstance(item, Message) and item.role == "system"
+            recorded = entry if is_system else None
+            if opening is not None or recorded is not None:
+                now = ItemAdded(item=opening, source="deck") if opening else None
+                _check_same(now, recorded, "the prompt is another")
+            return opening is not None
+        if entry.source == "runtime" and isinstance(item, Message):
+            step = self._step()
+            first = step.first if isinstance(step, CallModel) else ()
+            if not first:
+                asked = "the model was asked to put its answer right"
+                raise _Mismatch(*_told(step, asked))
+            _check_same(first[0], entry, "the model would be told something else")
             return True
-        shown = msgspec.json.encode(now).decode()
-        raise _Mismatch(shown, f"{call.name} would be refused in other words")
-    words = f"{call.name} was answered on the spot, and now would be carried out"
-    raise _Mismatch(type(plan).__name__, words)
+        if entry.source == "tool" and isinstance(item, FunctionCallOutput):
+            return self._compare_output(item)
+        return False
 
-
-def _check_acting(program: Program, state: RunState, entry: CallStarted) -> None:
-    plan = plan_call(program, state.pending[entry.call_id])
-    if isinstance(plan, RespondCall | RefusedCall):
-        words = f"{entry.name} was carried out, and now would be answered on the spot"
+    def _compare_output(self, output: FunctionCallOutput) -> bool:
+        """Compare what was answered on the spot; other outputs come from outside."""
+        call = self.state.pending.get(output.call_id)
+        if call is None or call.call_id in self.state.started:
+            return False
+        plan = plan_call(self._program, call)
+        was_accepted = call.name in _ANSWERS and output.output == call.arguments
+        if isinstance(plan, RespondCall):
+            if was_accepted:
+                return True
+            words = f"{call.name} was refused, and now would be accepted"
+        elif not isinstance(plan, RefusedCall):
+            words = (
+                f"{call.name} was answered on the spot, and now would be carried out"
+            )
+        elif was_accepted:
+            words = f"{call.name} was accepted, and now would be refused"
+        else:
+            return _check_refusal(plan, str(output.output))
         raise _Mismatch(type(plan).__name__, words)
 
+    def _compare_start(self, entry: CallStarted) -> bool:
+        step = self._step()
+        call = self.state.pending.get(entry.call_id)
+        if not isinstance(step, RunTools) or call is None:
+            raise _Mismatch(*_told(step, f"{entry.name} was called"))
+        plan = plan_call(self._program, call)
+        kind = CALL_KINDS.get(type(plan))
+        if kind is None:
+            now = "answered on the spot"
+        elif kind != entry.kind:
+            now = f"a call of the kind {kind}"
+        elif isinstance(plan, ActionCall) and _is_deck(plan) != bool(entry.run_id):
+            now = "run as a deck" if _is_deck(plan) else "run as code"
+        else:
+            return True
+        words = f"{entry.name} was carried out as {_kind_of(entry)}, and now would be "
+        raise _Mismatch(type(plan).__name__, words + now)
 
-def _compare_end(program: Program, state: RunState, entry: TurnEnded) -> bool:
-    if entry.failure is not None and entry.failure.code in _FROM_OUTSIDE:
-        return False
-    step = _step(program, state)
-    if not isinstance(step, Finish):
-        raise _Mismatch(*_told(step, "the turn ended"))
-    now = step.ended
-    if now.failure is not None and program.deck.handlers.on_error is not None:
-        now = msgspec.structs.replace(now, text=entry.text)  # A handler's words.
-    _check_same(now, entry, "the turn would end in another way")
-    return True
+    def _compare_end(self, entry: TurnEnded) -> bool:
+        code = None if entry.failure is None else entry.failure.code
+        is_from_outside = code in _FROM_OUTSIDE
+        is_from_outside |= code == _OUT_OF_PASSES and self._passes == _ANY_PASSES
+        if is_from_outside:
+            return False
+        step = self._step()
+        if not isinstance(step, Finish):
+            raise _Mismatch(*_told(step, "the turn ended"))
+        now = step.ended
+        if now.failure is not None and self._program.deck.handlers.on_error is not None:
+            now = msgspec.structs.replace(now, text=entry.text)  # A handler's words.
+        _check_same(now, entry, "the turn would end in another way")
+        return True
 
 
-def _step(program: Program, state: RunState) -> Step:
-    return next_step(program, state, max_passes=_MAX_PASSES)
+def _given_turns(entries: Sequence[Entry]) -> frozenset[int]:
+    """The starts of turns that were not played here, but come from a saved state.
+
+    A deck has its answer from a model; a turn that has one without is not its own.
+    """
+    found: set[int] = set()
+    start, is_played = -1, False
+    for index, entry in enumerate(entries):
+        if isinstance(entry, TurnStarted):
+            start, is_played = index, False
+        elif isinstance(entry, ModelAnswered):
+            is_played = True
+        elif isinstance(entry, TurnEnded) and entry.status == "completed":
+            found |= set() if is_played else {start}
+    return frozenset(found)
+
+
+def _is_deck(plan: ActionCall) -> bool:
+    return isinstance(plan.action.target, Link)
+
+
+def _kind_of(entry: CallStarted) -> str:
+    if entry.kind != "action":
+        return f"a {entry.kind}"
+    return "a deck" if entry.run_id else "code"
+
+
+def _check_refusal(plan: RefusedCall, recorded: str) -> bool:
+    """See that a call is refused as it was; an output that is no refusal is not."""
+    now = {
+        "status": plan.envelope.status,
+        "code": plan.envelope.code,
+        "message": plan.envelope.message,
+    }
+    said: object = None
+    with contextlib.suppress(msgspec.DecodeError, ValueError, RecursionError):
+        said = msgspec.json.decode(recorded)
+    if isinstance(said, dict) and {key: said.get(key) for key in now} == now:
+        return True
+    shown = msgspec.json.encode(now).decode()
+    raise _Mismatch(shown, f"{plan.call.name} would be refused in other words")
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join(words)
 
 
 def _check_same(now: Entry | None, recorded: Entry | None, words: str) -> None:

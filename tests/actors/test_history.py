@@ -1,8 +1,9 @@
 """Runs that are over: replayed without a model, and branched."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
+import msgspec
 import pytest
 import trio
 
@@ -10,15 +11,43 @@ from gambit_actors.actors.hook import ExternalCall
 from gambit_actors.actors.memory_log import MemoryStore
 from gambit_actors.actors.options import RunOptions
 from gambit_actors.actors.runtime import Runtime, open_runtime
+from gambit_actors.actors.trees import Limits
 from gambit_actors.errors import NoSuchRun, RequestError
 from gambit_actors.openresponses.base import JSONValue
-from gambit_actors.openresponses.items import FunctionCall, FunctionCallOutput, Message
+from gambit_actors.openresponses.items import (
+    FunctionCall,
+    FunctionCallOutput,
+    Message,
+    system_message,
+)
 from gambit_actors.providers.scripted import ScriptedProvider
 from gambit_actors.providers.scripts import Call, Reply
-from gambit_actors.run.entries import RunStarted, TurnEnded
+from gambit_actors.run.entries import (
+    CallStarted,
+    Entry,
+    ItemAdded,
+    ModelAnswered,
+    RunStarted,
+    TurnEnded,
+    TurnStarted,
+)
 from gambit_actors.run.entry_codec import encode_entry
-from tests.actors.playing import ANYTHING, TOOL, items_in, root
+from gambit_actors.run.programs import RuntimeTool
+from gambit_actors.run.replaying import Difference, replay
+from gambit_actors.run.saved_state_entries import entries_from_saved_state
+from gambit_actors.run.saved_states import SavedState
+from tests.actors.playing import ANYTHING, MODEL, TOOL, items_in, root
 from tests.deck.reading import Texts
+from tests.run.playing import (
+    accepted,
+    answered,
+    asked,
+    called,
+    complaint,
+    output,
+    program,
+    said,
+)
 
 CHILD = 'contextSchema = "../s.json"\nresponseSchema = "../s.json"\nrespond = true\n'
 ASK_CHILD = '[[actions]]\nname = "a"\ndescription = "Do."\npath = "a/PROMPT.md"\n'
@@ -103,6 +132,7 @@ async def test_a_run_replays_without_a_model() -> None:
     assert ended.result == {"n": 2}
 
 
+WARM = MODEL + "temperature = 0.5\n"
 STRICT = NUMBER.replace('"number"', '"string"')
 
 
@@ -121,6 +151,58 @@ async def test_a_changed_deck_shows_where_it_parts(
 ) -> None:
     """The first difference has its place, what is recorded, and what would be now."""
     store, run_id = await played()
+    for log in store.logs.values():
+        # As before it was noted how a model is asked: what it asks for tells then.
+        log.entries[:] = [without_asked(entry) for entry in log.entries]
+    await check_parts(store, run_id, changed, words, depth)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words", "depth"),
+    [
+        ({"answer.json": STRICT}, "other answer schema", 0),
+        ({"PROMPT.md": root(ANSWER + ASK_CHILD)}, "other tools", 0),
+        ({"PROMPT.md": root(ASK_CHILD + TOOL)}, "other answer schema", 0),
+        (
+            {
+                "PROMPT.md": root(ANSWER + ASK_CHILD + TOOL).replace(
+                    "scripted/one", "scripted/two"
+                )
+            },
+            "other models",
+            0,
+        ),
+        (
+            {"a__PROMPT.md": root(CHILD + TOOL).replace(MODEL, WARM)},
+            "other parameters",
+            1,
+        ),
+        (
+            {"a__PROMPT.md": root(CHILD + TOOL.replace("Leave", "Take"))},
+            "other tools",
+            1,
+        ),
+    ],
+)
+async def test_a_model_that_would_be_asked_in_another_way_shows(
+    changed: dict[str, str], words: str, depth: int
+) -> None:
+    """Models, settings, tools and the schema of answers are compared at each pass."""
+    store, run_id = await played()
+    await check_parts(store, run_id, changed, words, depth)
+
+
+def without_asked(entry: Entry) -> Entry:
+    """An entry of a log that says no more than older ones did."""
+    if isinstance(entry, ModelAnswered):
+        return msgspec.structs.replace(entry, asked="")
+    return entry
+
+
+async def check_parts(
+    store: MemoryStore, run_id: str, changed: dict[str, str], words: str, depth: int
+) -> None:
+    """See that a run replayed with other decks parts at one place, in these words."""
     async with opened(store, files(**changed)) as runtime:
         runs = await runtime.history.replay(run_id)
     (parted,) = [run for run in runs if run.replayed.difference is not None]
@@ -190,3 +272,146 @@ async def test_what_cannot_be_branched_is_said_in_words() -> None:
                 await runtime.history.branch(run_id, items=count)
         with pytest.raises(NoSuchRun):
             await runtime.history.branch("run-none", items=1)
+
+
+def difference_in(
+    entries: Sequence[Entry], frontmatter: str = "", **more: int
+) -> Difference | None:
+    """Where a log parts from a deck with these offers."""
+    offers = '[[actions]]\nname = "a"\ndescription = "Do."\npath = "/child/PROMPT.md"\n'
+    made = program(f"{frontmatter}{TOOL}{offers}")
+    return replay(made, entries, **more).difference
+
+
+def opening(**more: int) -> list[Entry]:
+    """What the log of a deck begins with."""
+    prompt = ItemAdded(item=system_message("Be kind."), source="deck")
+    run = RunStarted(run_id="r", deck="PROMPT.md")
+    return [run, TurnStarted(**more), prompt, asked("Hi.")]
+
+
+def begun(name: str = "crm", **more: str) -> CallStarted:
+    """The start of a call of the model's."""
+    given = {"kind": "tool"} | more
+    return CallStarted(call_id="c1", name=name, **given)  # type: ignore[arg-type]  # whatever is to be tried
+
+
+@pytest.mark.parametrize(
+    ("entries", "words"),
+    [
+        # The model was asked where there was something else to do.
+        ([answered(), called("crm"), begun(), answered()], "crm would be called"),
+        ([answered(), said("Hello."), answered()], "the turn would end"),
+        # A call was carried out that nobody had made, or where none was wanted.
+        ([begun()], "crm was called, and now the model would be asked"),
+        ([answered(), called("crm", call_id="c2"), begun()], "crm was called"),
+        # It was carried out as something else, or was none that is carried out.
+        ([answered(), called("nobody"), begun("nobody")], "answered on the spot"),
+        ([answered(), called("crm"), begun(kind="builtin")], "of the kind tool"),
+        (
+            [answered(), called("a", '{"n": 1}'), begun("a", kind="action")],
+            "run as a deck",
+        ),
+        # It was answered on the spot, and is not.
+        ([answered(), called("crm"), output()], "now would be carried out"),
+        ([answered(), called("nobody"), output()], "refused in other words"),
+        ([answered(), called("nobody"), output("no JSON")], "in other words"),
+        ([answered(), called("nobody"), output('["x"]')], "in other words"),
+        # The model was told to put something right, or something else.
+        ([answered(), said("Hello."), complaint()], "now the turn would end"),
+        ([complaint()], "now the model would be asked"),
+        # The turn ended where it would not, or in another way.
+        ([TurnEnded(status="completed")], ""),
+        ([answered(), TurnEnded(status="completed", text="x")], "in another way"),
+        ([answered(), said("x"), TurnEnded(status="completed")], "in another way"),
+    ],
+)
+def test_each_thing_that_a_deck_decides_is_compared(
+    entries: list[Entry], words: str
+) -> None:
+    """Whatever could have been decided in another way is a difference, at its place."""
+    log = [*opening(), *entries]
+    found = difference_in(log)
+    if not words:  # It is the end of a turn that was not played here.
+        assert found is None
+        return
+    assert found is not None
+    assert words in found.words
+    assert found.index == len(log) - 1
+
+
+def test_an_empty_result_that_was_accepted_is_compared() -> None:
+    """A deck that would refuse it now parts there, and says so."""
+    entries = [*opening(), answered(), *accepted("gambit_respond", "")]
+    responding = "respond = true\n"
+    assert difference_in(entries, responding) is None
+    found = difference_in(entries, responding + 'responseSchema = "/count.json"\n')
+    assert found is not None
+    assert "was accepted, and now would be refused" in found.words
+    refused = [*entries[:-1], output(call_id="c1")]
+    found = difference_in(refused, responding)
+    assert found is not None
+    assert "was refused, and now would be accepted" in found.words
+
+
+async def test_passes_are_counted_anew() -> None:
+    """A run that ended for want of passes parts where there would be more, or fewer."""
+    store = MemoryStore(keep=True)
+    decks = {"PROMPT.md": root("[guardrails]\nmaxPasses = 2\n" + TOOL)}
+    endless = [Reply(calls=(Call(name="crm"),), times=0)]
+    async with opened(store, decks, endless) as runtime:
+        bounded = (await runtime.try_run("PROMPT.md", message="Hi.")).run_id
+        once = msgspec.structs.replace(runtime.options, limits=Limits(max_passes=1))
+        limited = await runtime.try_run("PROMPT.md", message="Hi.", options=once)
+        # Whoever ran it had limited it: the log says so, and it is not for the deck.
+        assert await first_words(runtime, limited.run_id) is None
+        assert await first_words(runtime, bounded) is None
+    for passes, words in (
+        (1, "the model was asked, and now the turn would end"),
+        (3, "the turn ended, and now the model would be asked"),
+    ):
+        other = {"PROMPT.md": decks["PROMPT.md"].replace("= 2", f"= {passes}")}
+        async with opened(store, other) as runtime:
+            assert await first_words(runtime, bounded) == words
+            assert await first_words(runtime, limited.run_id) is None
+
+
+async def first_words(runtime: Runtime, run_id: str) -> str | None:
+    """What a replay says of the first difference; None where there is none."""
+    (first, *_) = await runtime.history.replay(run_id)
+    difference = first.replayed.difference
+    return None if difference is None else difference.words
+
+
+async def test_a_run_that_comes_from_a_saved_state_replays() -> None:
+    """What was said before it is taken as it is; what it decided itself is compared."""
+    items: tuple[dict[str, JSONValue], ...] = (
+        {"type": "message", "role": "user", "content": "Hello?"},
+        {"type": "message", "role": "assistant", "content": "Yes?"},
+    )
+    state = SavedState(run_id="run-1", items=items, format="responses")
+    run = RunStarted(run_id="run-1", deck="PROMPT.md", path="PROMPT.md")
+    store = MemoryStore(keep=True)
+    log = await store.open_log(run)
+    await log.append(entries_from_saved_state(state, run=run)[1:])
+    await log.aclose()
+    decks = {"PROMPT.md": root()}
+    async with opened(store, decks, [Reply(text="Again.")]) as runtime:
+        assert (await runtime.resume("run-1", message="And now?")).text == "Again."
+        (replayed,) = await runtime.history.replay("run-1")
+    assert replayed.replayed.difference is None
+    assert replayed.replayed.decided == 2
+    async with opened(store, {"PROMPT.md": root(ANSWER), **files()}) as runtime:
+        assert await first_words(runtime, "run-1") is not None
+
+
+async def test_a_run_replays_with_the_options_it_had() -> None:
+    """Tools that whoever ran it had added are no difference if they are there again."""
+    store = MemoryStore(keep=True)
+    tools = RunOptions(on_tool=note, runtime_tools=(RuntimeTool(name="more"),))
+    script = [Reply(pass_number=1, calls=(Call(name="more"),)), Reply(text="Done.")]
+    async with opened(store, {"PROMPT.md": root()}, script) as runtime:
+        run_id = (await runtime.run("PROMPT.md", message="Hi.", options=tools)).run_id
+        assert await first_words(runtime, run_id) is not None
+        (replayed,) = await runtime.history.replay(run_id, options=tools)
+    assert replayed.replayed.difference is None
