@@ -33,11 +33,13 @@ from gambit_actors.openresponses.items import (
 )
 from gambit_actors.openresponses.parts import InputText, OutputText, Part
 from gambit_actors.openresponses.writing import encode
+from gambit_actors.run.context_budgets import ContextBudget, within_budget
 from gambit_actors.run.entries import Entry, ItemAdded, RunStarted
 
 SCHEMA: Literal["rip.context_bundle.v1"] = "rip.context_bundle.v1"
 COMPILER_ID = "gambit.context_compiler.v1"
 STRATEGY = "whole_conversation_v1"
+RECENT_STRATEGY = "recent_exchanges_v1"
 ORIGIN = "gambit_actors"
 SUMMARY_HEADING = "Summary of the conversation so far:"
 
@@ -125,17 +127,23 @@ _CODEC = Codec[ContextBundle](ContextBundle, BadRequest)
 
 
 def compile_context(
-    entries: Sequence[Entry], *, cut: int | None = None
+    entries: Sequence[Entry],
+    *,
+    cut: int | None = None,
+    budget: ContextBudget | None = None,
 ) -> ContextBundle:
     """Make the bundle of a log, as a function of its entries up to a point.
 
     Args:
         entries: the log; it begins with its `RunStarted`.
         cut: the number of the last entry that counts, from 0; None for the last.
+        budget: how much of the conversation there may be; None for all of it.
 
     Raises:
-        RequestError: there is no such entry, or the log does not say whose it is.
+        RequestError: there is no such entry, the log does not say whose it is, or the
+            budget is less than the last exchange.
     """
+    budget = budget or ContextBudget()
     if not entries or not isinstance(run := entries[0], RunStarted):
         msg = "a context is made of a log, and that begins with run.started"
         raise RequestError(msg)
@@ -148,11 +156,15 @@ def compile_context(
         for seq, entry in enumerate(entries[: last + 1])
         if isinstance(entry, ItemAdded)
     ]
-    items = (_bundled(entry, seq) for seq, entry in added)
+    found = [_bundled(entry, seq) for seq, entry in added]
+    items = within_budget([item for item in found if item is not None], budget)
     said = [e.item.id for _, e in added if isinstance(e.item, Message) and e.item.id]
     return ContextBundle(
         schema=SCHEMA,
-        compiler=Compiler(id=COMPILER_ID, strategy=STRATEGY),
+        compiler=Compiler(
+            id=COMPILER_ID,
+            strategy=RECENT_STRATEGY if budget.is_limited else STRATEGY,
+        ),
         source=Source(
             thread_id=run.run_id,
             from_seq=last,
@@ -163,7 +175,7 @@ def compile_context(
             actor_id=run.deck,
             origin=ORIGIN,
         ),
-        items=tuple(item for item in items if item is not None),
+        items=items,
     )
 
 
