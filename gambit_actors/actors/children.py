@@ -144,8 +144,9 @@ def _claimed(
     asked = (call_id, deck.path, _digest(turn))
     for child in asker.state.children:
         found = past.get(child.run_id)
-        same = (child.call_id, child.path, child.asked) == asked
-        if same and found is not None and not found.is_cancelled:
+        if found is None or found.is_cancelled:
+            continue
+        if (child.call_id, found.deck_path, child.asked) == asked:
             return past.pop(child.run_id)
     return None
 

@@ -133,6 +133,7 @@ class PastReader:
                 in_turn.add(child.spent)
         return PastRun(  # noqa: ASYNC910
             count=len(entries),
+            deck_path=program.deck.path,
             run=run,
             state=state,
             spent=spent,

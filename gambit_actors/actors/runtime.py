@@ -17,10 +17,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 import msgspec
 import trio
 
-from gambit_actors.actors.abandoning import abandon
 from gambit_actors.actors.actor import DeckActor
 from gambit_actors.actors.begun import BegunRun, worked
-from gambit_actors.actors.below import BelowFinder
 from gambit_actors.actors.candidates import Candidates
 from gambit_actors.actors.compute import Modules
 from gambit_actors.actors.confined.confinement import Confinement, open_confinement
@@ -34,11 +32,6 @@ from gambit_actors.actors.options import RunOptions
 from gambit_actors.actors.program_cache import ProgramCache
 from gambit_actors.actors.resuming import (
     FoundRun,
-    Past,
-    PastReader,
-    answers_to,
-    run_of,
-    taken_over,
 )
 from gambit_actors.actors.session_meta import SessionMeta
 from gambit_actors.actors.sessions import (
@@ -47,6 +40,7 @@ from gambit_actors.actors.sessions import (
     check_text,
     checked_context,
 )
+from gambit_actors.actors.taking_up import RunTaker, TakingUp, root_program
 from gambit_actors.actors.trees import (
     Bounds,
     Live,
@@ -65,8 +59,6 @@ from gambit_actors.run.entries import RunStarted
 from gambit_actors.run.ports import LogStore, ModelProvider
 from gambit_actors.run.programs import Program
 from gambit_actors.trace.tracer import Sink, Tracer
-
-_NO_ANSWERS: Mapping[str, Answer] = {}
 
 
 class Runtime:
@@ -109,6 +101,16 @@ class Runtime:
         """The runs that are in the store."""
         return RunHistory(
             self._store, self._decks, self._programs, options=self._options
+        )
+
+    @property
+    def _taker(self) -> RunTaker:
+        return RunTaker(
+            self._store,
+            self._decks,
+            self._programs,
+            history=self.history,
+            make_tree=self._tree,
         )
 
     def snapshot(self) -> tuple[LiveActor, ...]:
@@ -180,19 +182,10 @@ class Runtime:
             result = await self.history.result(run_id)
             if result is not None:
                 return worked(result)
-        past = await self._read_past(run_id, deck, answers or {}, options)
-        state = past.past.root.state
-        if message is not None and past.past.root.is_open:
-            msg = f"run {run_id} was interrupted: resume it without a message first"
-            raise RequestError(msg)
-        if message is None and state.ended is not None:
-            # Its process was gone before it could say that there will be no more.
-            await abandon(self._store, past.past.abandoned, self._tracer)
-            await self.history.close(past.past.root)
-            result = await self.history.result(run_id)
-            assert result is not None  # noqa: S101  # its end has just been written
-            return worked(result)
-        begun = await self._begin_again(past, options, self._tracer)
+        taking = TakingUp(run_id, answers or {}, deck, options)
+        begun = await self._taker.take_up(taking, self._tracer, message=message)
+        if isinstance(begun, RunResult):
+            return worked(begun)
         turn = Turn(message=message, is_continued=message is None)
         return worked(await begun.ask(turn))
 
@@ -224,7 +217,8 @@ class Runtime:
         Raises:
             InDoubt, InvalidDeck, RequestError, StoreError: as for `resume`.
         """
-        return self._reopen(run_id, answers or {}, deck, options or self._options)
+        options = options or self._options
+        return self._reopen(TakingUp(run_id, answers or {}, deck, options))
 
     @asynccontextmanager
     async def _open(
@@ -236,15 +230,8 @@ class Runtime:
             yield session
 
     @asynccontextmanager
-    async def _reopen(
-        self,
-        run_id: str,
-        answers: Mapping[str, Answer],
-        deck: DeckLike | None,
-        options: RunOptions,
-    ) -> AsyncIterator["Session"]:
-        past = await self._read_past(run_id, deck, answers, options)
-        begun = await self._begin_again(past, options, self._own_tracer())
+    async def _reopen(self, taking: TakingUp) -> AsyncIterator["Session"]:
+        begun = await self._taker.reopen(taking, self._own_tracer())
         async with begun.converse() as session:
             yield session
 
@@ -282,56 +269,8 @@ class Runtime:
         """Begin no more runs. Called when the block of the runtime is left."""
         self._is_open = False
 
-    async def _read_past(
-        self,
-        run_id: str,
-        deck: DeckLike | None,
-        answers: Mapping[str, Answer],
-        options: RunOptions,
-    ) -> FoundRun:
-        read = await self._store.read_log(run_id)
-        run = run_of(read.entries)
-        if run.root_run_id is not None:
-            msg = f"run {run_id} is part of run {run.root_run_id}: resume that one"
-            raise RequestError(msg)
-        loaded = await self.load(deck or run.path)
-        program = self._program(loaded, options)
-        finder = BelowFinder(
-            self._programs, self.load, was_at=run.path, is_at=loaded.path
-        )
-        reader = PastReader(self._store, below=finder, prices=options.prices)
-        past = await reader.read(program, read.entries)
-        return FoundRun(past, program, answers_to(past.doubts, answers))
-
-    async def _begin_again(
-        self, found: FoundRun, options: RunOptions, tracer: Tracer
-    ) -> BegunRun:
-        past, root = found.past, found.past.root
-        tree = self._tree(options, tracer, past=past, answers=found.answers)
-        tree.account.spent = root.spent
-        tree.expect_code(found.program)
-        actor = DeckActor(
-            tree,
-            found.program,
-            root.run,
-            bounds=Bounds(),
-            account=tree.account,
-            reopened=await taken_over(self._store, root),
-        )
-        actor.spent_before = root.spent_in_turn
-        return BegunRun(
-            actor=actor,
-            program=found.program,
-            tree=tree,
-            run_id=root.run.run_id,
-            began=tracer.stamp(),
-            is_resumed=True,
-        )
-
     def _program(self, deck: Deck, options: RunOptions) -> Program:
-        return self._programs.root(
-            deck, permissions=options.permissions, runtime_tools=options.runtime_tools
-        )
+        return root_program(self._programs, deck, options)
 
     def _begin(self, deck: Deck, options: RunOptions, tracer: Tracer) -> BegunRun:
         program = self._program(deck, options)
@@ -352,8 +291,7 @@ class Runtime:
         options: RunOptions,
         tracer: Tracer,
         *,
-        past: Past | None = None,
-        answers: Mapping[str, Answer] = _NO_ANSWERS,
+        found: FoundRun | None = None,
     ) -> RunTree:
         if not self._is_open:
             raise RequestError("the runtime is closed: its block was left")
@@ -382,9 +320,9 @@ class Runtime:
             unconfined=options.unconfined,
             meta=SessionMeta(),
             threads=self._threads,
-            past={} if past is None else past.below,
-            abandoned=() if past is None else past.abandoned,
-            answers=answers,
+            past={} if found is None else found.past.below,
+            abandoned=() if found is None else found.past.abandoned,
+            answers={} if found is None else found.answers,
         )
 
 

@@ -145,11 +145,13 @@ class PastRun(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     Attributes:
         count: how many entries that has.
+        deck_path: where its deck is now.
         spent: what it has used, with all below it.
         spent_in_turn: the same since its last turn began.
     """
 
     count: int
+    deck_path: str
     run: RunStarted
     state: RunState
     spent: Spent

@@ -7,15 +7,16 @@ from pathlib import Path
 import pytest
 from trio.testing import MockClock
 
-from gambit_actors.actors.memory_log import MemoryStore
+from gambit_actors.actors.memory_log import MemoryLog, MemoryStore, ReopenedMemoryLog
 from gambit_actors.actors.options import RunOptions
 from gambit_actors.actors.runtime import Runtime, open_runtime
-from gambit_actors.errors import InDoubt, LogInUse, RequestError
+from gambit_actors.actors.sessions import RunResult
+from gambit_actors.errors import InDoubt, LogGrown, LogInUse, RequestError
 from gambit_actors.openresponses.items import FunctionCallOutput
 from gambit_actors.providers.scripted import ScriptedProvider
 from gambit_actors.providers.scripts import Call, Reply
 from gambit_actors.run.doubts import Happened
-from gambit_actors.run.entries import CallStarted, RunEnded
+from gambit_actors.run.entries import CallStarted, RunEnded, RunResumed
 from gambit_actors.run.states import state_from_entries
 from gambit_actors.store.deck_files import DiskReader
 from gambit_actors.store.disk_store import DiskStore
@@ -27,11 +28,13 @@ from tests.actors.test_resume import (
     ASK_CHILD,
     Counting,
     Recorder,
+    code_script,
     cut_in_a_payment,
     files,
     kept_until,
     script,
     whole_run,
+    write_code,
 )
 from tests.deck.reading import Texts
 
@@ -296,3 +299,97 @@ async def test_no_handler_is_left_under_way(autojump_clock: MockClock) -> None:
             assert unknown <= told
             assert unknown <= {call_id for _, call_id in begun}
     assert abandoned > 10
+
+
+@pytest.mark.slow
+async def test_decks_that_code_had_run_are_found_where_they_have_moved(
+    tmp_path: Path,
+) -> None:
+    """A folder that was moved takes along what code in it runs: it is gone on with."""
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.mkdir()
+    write_code(old)
+
+    def opened(store: MemoryStore) -> AbstractAsyncContextManager[Runtime]:
+        return open_runtime(
+            ScriptedProvider(code_script()),
+            reader=DiskReader(tmp_path),
+            store=store,
+            options=RunOptions(on_tool=Counting()),
+        )
+
+    store = Recorder()
+    async with opened(store) as runtime:
+        run_id = (await runtime.run("old/PROMPT.md", message="Hi.")).run_id
+    old.rename(new)
+    cuts = [
+        count
+        for count in range(1, store.batches[-1])
+        if len(kept_until(store.logs, count).logs) == 4
+    ]
+    async with opened(kept_until(store.logs, 1)) as runtime:
+        deck = await runtime.load("new/PROMPT.md")
+    for count in (cuts[0], cuts[-1]):
+        kept = kept_until(store.logs, count)
+        async with opened(kept) as runtime:
+            result = await runtime.resume(run_id, deck=deck)
+        assert result.text == "Done."
+        assert kept.logs.keys() == store.logs.keys()
+
+
+class StaleStore(MemoryStore):
+    """A store in which others go on with a run right after somebody looked."""
+
+    def __init__(self, logs: dict[str, MemoryLog], times: int) -> None:
+        super().__init__(keep=True)
+        self.logs.update(logs)
+        self._left = times
+
+    async def read_log(self, run_id: str, /) -> MemoryLog:
+        """Read what there is, just before there is more."""
+        log = await super().read_log(run_id)
+        if not self._left:
+            return log
+        self._left -= 1
+        found = MemoryLog(log.run)
+        found.entries[:] = log.entries
+        log.entries.append(RunResumed())
+        return found
+
+    async def reopen_log(self, run_id: str, /) -> ReopenedMemoryLog:
+        """Take over what is there by now."""
+        left, self._left = self._left, 0
+        try:
+            return await super().reopen_log(run_id)
+        finally:
+            self._left = left
+
+
+@pytest.mark.parametrize("is_session", [True, False])
+@pytest.mark.parametrize("times", [1, 50])
+async def test_a_run_that_grew_since_somebody_looked_is_looked_at_again(
+    times: int, is_session: bool
+) -> None:
+    """Twice; who is overtaken each time is told."""
+    whole = await whole_run(files("retry"), Counting())
+    run_id = next(iter(whole.logs))
+    kept = kept_until(whole.logs, 4)
+    async with open_runtime(
+        ScriptedProvider(script()),
+        reader=Texts(files("retry")),
+        # Asking for its result is a look, too, when it is not a session.
+        store=StaleStore(kept.logs, times + (not is_session)),
+        options=RunOptions(on_tool=Counting()),
+    ) as runtime:
+
+        async def go_on() -> RunResult:
+            if not is_session:
+                return await runtime.resume(run_id)
+            async with runtime.reopen_session(run_id) as session:
+                return await session.go_on()
+
+        if times == 1:
+            assert (await go_on()).text == "Done."
+        else:
+            with pytest.raises(LogGrown):
+                await go_on()
