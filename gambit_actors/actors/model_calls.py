@@ -21,7 +21,7 @@ from gambit_actors.openresponses.responses import Response
 from gambit_actors.run.budgets import Account, Price, Reserved, wanted_by
 from gambit_actors.run.entries import Failure, ModelLost
 from gambit_actors.run.model_params import with_params_under
-from gambit_actors.run.ports import ModelContext, Notice
+from gambit_actors.run.ports import NO_SETTINGS, ModelContext, Notice
 from gambit_actors.run.programs import Program
 from gambit_actors.run.states import RunState
 from gambit_actors.trace import events
@@ -68,8 +68,9 @@ class ModelCalls:
         self._live = live
         self._teller = teller
         self._told = 0
-        self._pieces: list[Event] = []
-        self.lost: list[ModelLost] = []
+        # Empty lists are made when there is something to put into them.
+        self._pieces: list[Event] | None = None
+        self.lost: tuple[ModelLost, ...] = ()
         # A call whose answer is not in the log yet: its span, its model, its pass.
         self._untold: tuple[str, str, int] | None = None
 
@@ -99,7 +100,9 @@ class ModelCalls:
         candidates = self._tree.candidates.of(names)
         for index, candidate in enumerate(candidates):
             model = self._live.doing = candidate.model
-            asked = with_params_under(request, candidate.params)
+            asked = request
+            if candidate.params is not NO_SETTINGS:
+                asked = with_params_under(request, candidate.params)
             found = await self._ask_one(asked, model, state, account, touch)
             if isinstance(found, Failure):
                 return found  # Nothing that another model could help with.
@@ -109,7 +112,7 @@ class ModelCalls:
                     return Answered(model, found)
                 self.tell(None)
             if not is_last:
-                self._pieces.clear()
+                self._pieces = None
                 following = candidates[index + 1].model
                 self._teller.failover(model, following, _told(found))
         return Failure(code="model_unavailable", message=str(found))  # noqa: ASYNC910  # there was one to ask
@@ -141,7 +144,7 @@ class ModelCalls:
         end cannot be sent back.
         """
         builder = ResponseBuilder()
-        for piece in self._pieces:
+        for piece in self._pieces or ():
             builder.feed(piece)
         return tuple(
             msgspec.structs.replace(item, status="incomplete")
@@ -151,8 +154,8 @@ class ModelCalls:
 
     def forget_unfinished(self) -> None:
         """What a model had said, and what was lost, is in the log now."""
-        self._pieces.clear()
-        self.lost.clear()
+        self._pieces = None
+        self.lost = ()
 
     async def _ask_one(
         self,
@@ -182,7 +185,7 @@ class ModelCalls:
         finally:
             if self._is_unknown(found):
                 account.count_lost(reserved)
-                self.lost.append(_lost(model, reserved))
+                self.lost += (_lost(model, reserved),)
             if reserved is not None:
                 account.give_back(reserved)
                 self._tree.tell_of_room()
@@ -254,7 +257,7 @@ class ModelCalls:
             msg = f"the provider of {model} returned {kind} and not a Response"
             raise GambitBug(msg)
         if response.status != "failed":
-            self._pieces.clear()
+            self._pieces = None
         return response  # noqa: ASYNC910
 
     def _note(self, notice: Notice) -> None:
@@ -267,10 +270,16 @@ class ModelCalls:
         self, span: str, model: str, touch: Touch | None
     ) -> Callable[[Event], None]:
         """What takes the pieces of an answer: kept, told, and a sign of life."""
-        keep = self._pieces.append
         if touch is None and not self._teller.tracer.is_on:
-            return keep
-        return _Listener(keep, self._teller, span, model, touch)
+            return self.keep
+        return _Listener(self, self._teller, span, model, touch)
+
+    def keep(self, piece: Event) -> None:
+        """Keep a piece of an answer, as long as the whole is not there."""
+        if self._pieces is None:
+            self._pieces = [piece]
+        else:
+            self._pieces.append(piece)
 
 
 class _Listener:
@@ -280,24 +289,24 @@ class _Listener:
     that is being waited for.
     """
 
-    __slots__ = ("_keep", "_model", "_span", "_teller", "_touch")
+    __slots__ = ("_calls", "_model", "_span", "_teller", "_touch")
 
     def __init__(
         self,
-        keep: Callable[[Event], None],
+        calls: ModelCalls,
         teller: Teller,
         span: str,
         model: str,
         touch: Touch | None,
     ) -> None:
-        self._keep = keep
+        self._calls = calls
         self._teller = teller
         self._span = span
         self._model = model
         self._touch = touch
 
     def __call__(self, event: Event) -> None:
-        self._keep(event)
+        self._calls.keep(event)
         self._teller.stream_event(self._span, self._model, event)
         if self._touch is not None:
             self._touch()

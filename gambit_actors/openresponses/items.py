@@ -17,6 +17,8 @@ from gambit_actors.openresponses.base import (
 )
 from gambit_actors.openresponses.parts import InputText, OutputText, Part, Refusal
 
+_TEXTS = (InputText, OutputText)
+
 Role: TypeAlias = Literal["user", "assistant", "system", "developer"]
 ItemStatus: TypeAlias = Literal["in_progress", "completed", "incomplete"]
 
@@ -40,11 +42,7 @@ class Message(Tagged, tag="message", frozen=True, kw_only=True):
         """All text of the message, parts joined without a separator."""
         if isinstance(self.content, str):
             return self.content
-        return "".join(
-            part.text
-            for part in self.content
-            if isinstance(part, InputText | OutputText)
-        )
+        return "".join(part.text for part in self.content if isinstance(part, _TEXTS))
 
     @property
     def refusal(self) -> str:

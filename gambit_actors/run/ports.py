@@ -63,6 +63,10 @@ class ModelContext(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     on_frame: Callable[[ProviderFrame], None] | None = None
 
 
+NO_SETTINGS = CreateResponse()
+"""What a name stands for that asks for no settings: by identity, it is most of them."""
+
+
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     """A model to be asked, behind a name that a deck may use for it.
 
@@ -73,7 +77,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     model: str
-    params: CreateResponse = CreateResponse()
+    params: CreateResponse = NO_SETTINGS
 
 
 @runtime_checkable
