@@ -38,10 +38,11 @@ from gambit_actors.run.calls import (
 )
 from gambit_actors.run.doubts import (
     Happened,
-    choice_for,
+    choice_about,
     idempotency_key,
     in_doubt,
     is_taken_up,
+    secret_lost,
 )
 from gambit_actors.run.entries import (
     CallEnded,
@@ -56,7 +57,7 @@ from gambit_actors.run.envelopes import (
     refusal,
 )
 from gambit_actors.run.programs import Program
-from gambit_actors.run.secrets import secrets_in, secrets_of
+from gambit_actors.run.secrets import lacks_secrets, secrets_in, secrets_of
 from gambit_actors.run.synthetic import completion_items
 from gambit_actors.trace.events import DoubtChoice, ToolKind
 
@@ -137,6 +138,8 @@ class CallRunner:
             if not is_of_now or call_id in begun or call_id in ended:
                 continue
             answer = None if earlier is None else self._answer_for(plan, earlier)
+            if answer is None and self._lacks_secrets(plan, earlier):
+                answer = secret_lost(plan.call.name)
             if answer is None and isinstance(plan, ACTING):
                 entries.append(self._begun_again(plan, earlier))
                 continue
@@ -155,7 +158,8 @@ class CallRunner:
         """What a call in doubt is taken to have given; None if it is made again."""
         asker, name = self._asker, plan.call.name
         key = idempotency_key(asker.run.run_id, plan.call.call_id)
-        answer = asker.tree.answers.get(key) or choice_for(asker.program, earlier)
+        given = asker.tree.answers.get(key)
+        answer = given or choice_about(asker.program, earlier, plan.call)
         if is_taken_up(asker.program, earlier):
             return None
         is_told = isinstance(answer, Happened)
@@ -166,6 +170,15 @@ class CallRunner:
         if isinstance(answer, Happened):
             return envelope_from(answer.value)
         return None if answer == "retry" else in_doubt(name, earlier.attempt)
+
+    def _lacks_secrets(self, plan: PlannedCall, earlier: CallStarted | None) -> bool:
+        """Whether a call would be made with what a log has in the place of secrets.
+
+        A deck that had begun has what it was asked in its own log.
+        """
+        past = self._asker.tree.past.get((earlier and earlier.run_id) or "")
+        has_begun = past is not None and not past.is_cancelled and past.state.turns > 0
+        return not has_begun and lacks_secrets(plan.call.arguments)
 
     def _begun_again(self, plan: Acting, earlier: CallStarted | None) -> CallStarted:
         if earlier is None:

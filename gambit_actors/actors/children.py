@@ -4,6 +4,7 @@ A child lives in the nursery of the call that asked for it, talks to it over a c
 and cannot outlive it. Whatever goes wrong in it is an envelope to its parent.
 """
 
+import contextlib
 import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
@@ -27,6 +28,7 @@ from gambit_actors.run.entries import (
 )
 from gambit_actors.run.envelopes import Envelope, refusal
 from gambit_actors.run.programs import Program
+from gambit_actors.run.secrets import secrets_in, without_secrets
 from gambit_actors.run.states import RunState
 
 Append: TypeAlias = Callable[[Sequence[Entry]], Awaitable[None]]
@@ -141,33 +143,53 @@ def _claimed(
     past = asker.tree.past
     if not past or call_id is None:
         return None
-    asked = (call_id, deck.path, _digest(turn))
+    digests = (_digest(asker, deck, turn), _old_digest(turn))
     for child in asker.state.children:
         found = past.get(child.run_id)
         if found is None or found.is_cancelled:
             continue
-        if (child.call_id, found.deck_path, child.asked) == asked:
+        same = (child.call_id, found.deck_path) == (call_id, deck.path)
+        if same and child.asked in digests:
             return past.pop(child.run_id)
     return None
 
 
 async def _noted(asker: Asker, deck: Deck, turn: Turn, call_id: str | None) -> str:
     """Note that a deck is going to be run; gives the run that has its log."""
+    digest = _digest(asker, deck, turn)
     started = ChildStarted(
-        run_id=new_id("run"), call_id=call_id, path=deck.path, asked=_digest(turn)
+        run_id=new_id("run"), call_id=call_id, path=deck.path, asked=digest
     )
     await asker.append([started])
     return started.run_id
 
 
-def _digest(turn: Turn) -> str:
-    """What a deck is asked, in short; anything at all may be in there."""
+def _digest(asker: Asker, deck: Deck, turn: Turn) -> str:
+    """What a deck is asked, in short, for a log: no secret is to be guessed from it.
+
+    Secrets are struck out before, as they are from all that a log has; what is left is
+    told apart from the same in other runs.
+    """
+    secrets = asker.tree.secrets | secrets_in(turn.context, deck.context_schema)
+    text = _as_text(turn)
+    with contextlib.suppress(msgspec.DecodeError, ValueError, RecursionError):
+        text = without_secrets(text, secrets)
+    salt = asker.run.run_id.encode()
+    return hashlib.sha256(salt + b"\0" + text).hexdigest()[:16]
+
+
+def _old_digest(turn: Turn) -> str:
+    """The same in a log that is older than that."""
+    return hashlib.sha256(_as_text(turn)).hexdigest()[:16]
+
+
+def _as_text(turn: Turn) -> bytes:
+    """What a deck is asked; anything at all may be in there."""
     context = None if turn.context is msgspec.UNSET else turn.context
     try:
-        text = _encode([context, turn.message])
+        return _encode([context, turn.message])
     except (TypeError, ValueError, RecursionError):
-        text = repr((context, turn.message)).encode(errors="replace")
-    return hashlib.sha256(text).hexdigest()[:16]
+        return repr((context, turn.message)).encode(errors="replace")
 
 
 async def run_child(

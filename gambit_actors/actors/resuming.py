@@ -249,7 +249,14 @@ def answers_to(
             known = ", ".join(_names(doubts)) or "there is none"
             msg = f"an answer is given for {name}, and {problem}; in doubt: {known}"
             raise RequestError(msg)
-        found[keys.pop()] = answer
+        key = keys.pop()
+        if answer == "retry" and any(d.key == key and d.lacks_secrets for d in doubts):
+            msg = (
+                f"{name} cannot be made again: its arguments had secrets, which the "
+                "log does not keep; say fail, or what it gave"
+            )
+            raise RequestError(msg)
+        found[key] = answer
     unanswered = [d for d in doubts if d.choice == "ask" and d.key not in found]
     if unanswered:
         raise InDoubt(unanswered)

@@ -16,6 +16,7 @@ from gambit_actors.errors import InDoubt
 from gambit_actors.run.doubts import Answer, Doubt, Happened
 
 _SHOWN_CHARACTERS = 200
+_LACKING = "\n    it cannot be made again: the log does not keep its secrets"
 
 
 def answers_from(given: Sequence[str]) -> dict[str, Answer]:
@@ -46,7 +47,7 @@ def tell_doubts(problem: InDoubt, run_id: str, store: str, *, is_asked: bool) ->
             printable(
                 f"\n  {doubt.name} {arguments}\n"
                 f"    attempt {doubt.attempt}, asked for by {doubt.deck}\n"
-                f"    {doubt.key}"
+                f"    {doubt.key}{_LACKING if doubt.lacks_secrets else ''}"
             ),
             err=True,
         )

@@ -15,10 +15,12 @@ import msgspec
 
 from gambit_actors.deck.model import Action, Link, OnDoubt, Tool
 from gambit_actors.openresponses.base import JSONValue
+from gambit_actors.openresponses.items import FunctionCall
 from gambit_actors.run.builtins import BuiltinTool
 from gambit_actors.run.entries import CallStarted
 from gambit_actors.run.envelopes import Envelope, refusal
 from gambit_actors.run.programs import Program, RuntimeTool
+from gambit_actors.run.secrets import lacks_secrets
 from gambit_actors.run.states import RunState
 
 
@@ -44,7 +46,9 @@ class Doubt(msgspec.Struct, frozen=True, kw_only=True):
         deck: whose call it is, by the path that is shown.
         arguments: as the model gave them.
         attempt: which one it was, counted from 1.
-        choice: what the author of the deck wants done.
+        choice: what the author of the deck wants done; ``ask`` where that cannot be.
+        lacks_secrets: whether there were secrets in the arguments, which the log does
+            not have. Then it cannot be made again.
     """
 
     key: str
@@ -55,6 +59,7 @@ class Doubt(msgspec.Struct, frozen=True, kw_only=True):
     arguments: str
     attempt: int
     choice: OnDoubt
+    lacks_secrets: bool = False
 
 
 def idempotency_key(run_id: str, call_id: str) -> str:
@@ -82,7 +87,8 @@ def doubts_of(program: Program, state: RunState, *, run_id: str) -> list[Doubt]:
                 deck=program.name,
                 arguments=call.arguments,
                 attempt=started.attempt,
-                choice=choice_for(program, started),
+                choice=choice_about(program, started, call),
+                lacks_secrets=lacks_secrets(call.arguments),
             )
         )
     return found
@@ -109,9 +115,26 @@ def choice_for(program: Program, started: CallStarted) -> OnDoubt:
             return "ask"
 
 
+def choice_about(program: Program, started: CallStarted, call: FunctionCall) -> OnDoubt:
+    """What is done about a call in doubt: what the author wants, if that can be."""
+    choice = choice_for(program, started)
+    if choice != "retry" or not lacks_secrets(call.arguments):
+        return choice
+    return "fail" if started.kind == "builtin" else "ask"
+
+
 def is_taken_up(program: Program, started: CallStarted) -> bool:
     """Whether a call that had begun is a deck, which goes on from its own log."""
     return started.run_id is not None and choice_for(program, started) == "retry"
+
+
+def secret_lost(name: str) -> Envelope:
+    """What a model is told of a call that could only be made with other arguments."""
+    message = (
+        f"{name} was not carried out: its arguments had secrets, which were not kept "
+        "when the process ended"
+    )
+    return refusal(500, "secret_lost", message)
 
 
 def in_doubt(name: str, attempt: int) -> Envelope:

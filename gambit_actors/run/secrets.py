@@ -78,6 +78,11 @@ def secrets_of_call(program: Program, plan: PlannedCall) -> set[str]:
             return set()
 
 
+def lacks_secrets(arguments: str) -> bool:
+    """Whether arguments, as a log has them, are not those that were given."""
+    return STRUCK_OUT in arguments
+
+
 def without_secrets(data: bytes, secrets: Collection[str]) -> bytes:
     """A JSON document in which no secret is left, in its texts or in JSON in those."""
     text = data.decode()

@@ -1,9 +1,11 @@
 """Corners of resuming that were wrong once."""
 
+import hashlib
 import json
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
+import msgspec
 import pytest
 from trio.testing import MockClock
 
@@ -12,11 +14,17 @@ from gambit_actors.actors.options import RunOptions
 from gambit_actors.actors.runtime import Runtime, open_runtime
 from gambit_actors.actors.sessions import RunResult
 from gambit_actors.errors import InDoubt, LogGrown, LogInUse, RequestError
-from gambit_actors.openresponses.items import FunctionCallOutput
+from gambit_actors.openresponses.items import FunctionCall, FunctionCallOutput
 from gambit_actors.providers.scripted import ScriptedProvider
 from gambit_actors.providers.scripts import Call, Reply
-from gambit_actors.run.doubts import Happened
-from gambit_actors.run.entries import CallStarted, RunEnded, RunResumed
+from gambit_actors.run.doubts import Doubt, Happened
+from gambit_actors.run.entries import (
+    CallStarted,
+    ChildStarted,
+    ItemAdded,
+    RunEnded,
+    RunResumed,
+)
 from gambit_actors.run.states import state_from_entries
 from gambit_actors.store.deck_files import DiskReader
 from gambit_actors.store.disk_store import DiskStore
@@ -393,3 +401,126 @@ async def test_a_run_that_grew_since_somebody_looked_is_looked_at_again(
         else:
             with pytest.raises(LogGrown):
                 await go_on()
+
+
+STRUCK = '{"pin":"[redacted]"}'
+
+
+def strike_out(store: MemoryStore, name: str) -> None:
+    """Have the calls of that name in the logs lack a secret, as on a disk they do."""
+    for log in store.logs.values():
+        for index, entry in enumerate(log.entries):
+            item = entry.item if isinstance(entry, ItemAdded) else None
+            if isinstance(item, FunctionCall) and item.name == name:
+                struck = msgspec.structs.replace(item, arguments=STRUCK)
+                log.entries[index] = ItemAdded(item=struck, source="model")
+
+
+def opened_on(
+    store: MemoryStore, on_tool: Counting
+) -> AbstractAsyncContextManager[Runtime]:
+    """A runtime whose tools would all be retried."""
+    return open_runtime(
+        ScriptedProvider(script()),
+        reader=Texts(files("retry")),
+        store=store,
+        options=RunOptions(on_tool=on_tool),
+    )
+
+
+async def test_a_call_whose_secrets_are_lost_is_not_made_again() -> None:
+    """It is asked about, whatever the author wants, and a retry is no answer."""
+    kept, run_id = await cut_in_a_payment(files("retry"))
+    strike_out(kept, "pay")
+    sent = Counting()
+    async with opened_on(kept, sent) as runtime:
+        with pytest.raises(InDoubt, match="pay") as caught:
+            await runtime.resume(run_id)
+        (doubt,) = caught.value.doubts
+        assert isinstance(doubt, Doubt)
+        assert (doubt.choice, doubt.lacks_secrets) == ("ask", True)
+        with pytest.raises(RequestError, match="had secrets"):
+            await runtime.resume(run_id, answers={doubt.key: "retry"})
+        result = await runtime.resume(run_id, answers={doubt.key: "fail"})
+    assert result.text == "Done."
+    assert "pay" not in [call.name for call in sent.asked]
+
+
+async def test_a_deck_whose_secrets_are_lost_is_not_begun() -> None:
+    """One that had not begun is failed; one that had goes on from its own log."""
+    whole = await whole_run(files("retry"), Counting())
+    run_id = next(iter(whole.logs))
+    told: list[set[str]] = []
+    for count in range(1, whole.batches[-1]):
+        kept = kept_until(whole.logs, count)
+        strike_out(kept, "a")
+        async with opened_on(kept, Counting()) as runtime:
+            result = await runtime.resume(run_id)
+        (output,) = outputs_of(result.items)["a"]
+        is_lost = json.loads(output).get("code") == "secret_lost"
+        had_begun = len(kept_until(whole.logs, count).logs) > 1
+        is_there = STRUCK in [
+            i.arguments for i in result.items if isinstance(i, FunctionCall)
+        ]
+        assert is_lost == (is_there and not had_begun)
+        told.append({"lost"} if is_lost else {"done"})
+    assert {"lost"} in told
+
+
+async def test_a_branch_makes_no_call_whose_secrets_are_lost() -> None:
+    """What the other run had carried out is not carried out with other arguments."""
+    whole = await whole_run(files("retry"), Counting())
+    run_id = next(iter(whole.logs))
+    strike_out(whole, "look")
+    count = 1 + next(
+        index
+        for index, item in enumerate(items_in(whole.logs[run_id].entries))
+        if isinstance(item, FunctionCall)
+    )
+    sent = Counting()
+    async with opened_on(whole, sent) as runtime:
+        branch_id = await runtime.history.branch(run_id, items=count)
+        result = await runtime.resume(branch_id)
+    first = outputs_of(result.items)["look"][0]
+    assert json.loads(first)["code"] == "secret_lost"
+    lacking = [call for call in sent.asked if "[redacted]" in str(call.args)]
+    assert lacking == []
+
+
+async def test_what_a_deck_is_asked_leaves_nothing_to_guess_from(
+    tmp_path: Path,
+) -> None:
+    """A digest in a log does not depend on a secret, and is another in each run."""
+    schema = '{"type": "object", "properties": {"pin": {"x-secret": true}}}'
+    code = """
+from gambit_actors import define_deck
+
+async def run(ctx):
+    return await ctx.spawn_and_wait("a/PROMPT.md", {{"pin": {pin!r}}})
+
+deck = define_deck(run=run)
+"""
+    found: list[str] = []
+    for pin in ("1234", "5678"):
+        folder = tmp_path / pin
+        folder.mkdir()
+        write_code(folder)
+        (folder / "pin.json").write_text(schema)
+        prompt = folder / "a" / "PROMPT.md"
+        prompt.write_text(prompt.read_text().replace("../s.json", "../pin.json", 1))
+        (folder / "code.py").write_text(code.format(pin=pin))
+        store = MemoryStore(keep=True)
+        async with open_runtime(
+            ScriptedProvider(code_script()),
+            reader=DiskReader(folder),
+            store=store,
+            options=RunOptions(on_tool=Counting()),
+        ) as runtime:
+            run_id = (await runtime.run("PROMPT.md", message="Hi.")).run_id
+        for entry in store.logs[run_id].entries:
+            if isinstance(entry, ChildStarted):
+                salted = f'{run_id}\0[{{"pin":"[redacted]"}},null]'.encode()
+                digest = hashlib.sha256(salted).hexdigest()[:16]
+                assert entry.asked == digest
+                found.append(entry.asked)
+    assert len(set(found)) == 2
