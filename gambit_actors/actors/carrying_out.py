@@ -46,6 +46,7 @@ from gambit_actors.run.doubts import (
 )
 from gambit_actors.run.entries import (
     CallEnded,
+    CallNoted,
     CallStarted,
     Entry,
     ItemAdded,
@@ -77,7 +78,9 @@ class CallRunner:
     def __init__(self, asker: Asker) -> None:
         self._asker = asker
         # What has a place in the conversation behind the output of a call.
-        self._behind: dict[str, list[ItemAdded]] = {}
+        self._behind = {
+            call_id: list(noted) for call_id, noted in asker.state.noted.items()
+        }
         # What calls gave before a handler had its say.
         self._given: dict[str, Envelope] = {}
 
@@ -287,8 +290,11 @@ class CallRunner:
 
     def _say_busy(self, plan: ActionCall) -> Callable[[str, int], Awaitable[None]]:
         async def say(words: str, elapsed_ms: int) -> None:
-            await trio.lowlevel.checkpoint()
             item = assistant_message(f"{words} (elapsed {elapsed_ms}ms)")
+            # Before anybody is told: the words have their place if this is cut off.
+            call_id = plan.call.call_id
+            noted = CallNoted(call_id=call_id, item=item, source="handler")
+            await self._asker.append([noted])
             self._put_behind(plan, ItemAdded(item=item, source="handler"))
             self._asker.teller.handler_said("busy", words, elapsed_ms)
 

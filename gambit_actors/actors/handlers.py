@@ -16,6 +16,7 @@ from gambit_actors.deck.model import Handler
 from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.run.calls import ActionCall, PlannedCall, ToolCall
 from gambit_actors.run.entries import (
+    CallNoted,
     ChildStarted,
     Entry,
     Failure,
@@ -238,7 +239,7 @@ def _input(plan: PlannedCall) -> JSONValue:
 def is_of_handler(entries: Sequence[Entry]) -> bool:
     """Whether entries are about what a handler does, which is no sign of life."""
     return all(
-        isinstance(e, ChildStarted)
+        isinstance(e, ChildStarted | CallNoted)
         or (isinstance(e, ItemAdded) and e.source == "handler")
         for e in entries
     )

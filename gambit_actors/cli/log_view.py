@@ -19,6 +19,7 @@ from gambit_actors.openresponses.parts import SummaryText
 from gambit_actors.openresponses.responses import Usage
 from gambit_actors.run.entries import (
     CallEnded,
+    CallNoted,
     CallStarted,
     ChildStarted,
     Entry,
@@ -60,7 +61,10 @@ class LogView:
     def line_of(self, entry: Entry) -> tuple[str, str]:
         """What kind of entry it is, in a word, and what it says."""
         match entry:
-            case ItemAdded(item=item, source=source):
+            case (
+                ItemAdded(item=item, source=source)
+                | CallNoted(item=item, source=source)
+            ):
                 return self._item(item, source)
             case ModelAnswered() | ModelLost() | CallStarted() | CallEnded():
                 return self._about_calls(entry)

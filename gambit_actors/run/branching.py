@@ -8,6 +8,7 @@ from gambit_actors.errors import RequestError
 from gambit_actors.openresponses.items import FunctionCall, FunctionCallOutput
 from gambit_actors.run.entries import (
     CallEnded,
+    CallNoted,
     CallStarted,
     ChildStarted,
     Entry,
@@ -80,7 +81,7 @@ def _end_of(entries: Sequence[Entry], items: int) -> int:
 
 def _is_unanswered(entry: Entry, answered: set[str]) -> bool:
     match entry:
-        case CallStarted(call_id=call_id):
+        case CallStarted(call_id=call_id) | CallNoted(call_id=call_id):
             return call_id not in answered
         case ChildStarted(call_id=str() as call_id):
             return call_id not in answered

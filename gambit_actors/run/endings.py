@@ -58,7 +58,7 @@ def outputs_when_cut(
         output = ended.output if ended else output_text(envelope, source.of(call))
         item = FunctionCallOutput(call_id=call_id, output=output)
         entries.append(ItemAdded(item=item, source="runtime"))
-        entries += ended.after if ended else ()
+        entries += ended.after if ended else state.noted.get(call_id, ())
     return entries
 
 

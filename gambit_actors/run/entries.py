@@ -121,6 +121,18 @@ class CallStarted(_Entry, tag="call.started", frozen=True, kw_only=True):
     run_id: str | None = None
 
 
+class CallNoted(_Entry, tag="call.noted", frozen=True, kw_only=True):
+    """Something was said while a call is under way.
+
+    Attributes:
+        item: what joins the conversation, behind the output of the call.
+    """
+
+    call_id: str
+    item: Item
+    source: ItemSource
+
+
 class ChildStarted(_Entry, tag="child.started", frozen=True, kw_only=True):
     """A deck is about to be run below this one, with a log of its own.
 
@@ -200,6 +212,7 @@ Entry: TypeAlias = (
     | ModelAnswered
     | ModelLost
     | CallStarted
+    | CallNoted
     | ChildStarted
     | CallEnded
     | MetaSet

@@ -111,6 +111,7 @@ def _under_way(state: RunState, run: RunStarted) -> list[Item]:
         elif started := state.started.get(call_id):
             unknown = in_doubt(call.name, started.attempt)
             found.append(_answer_to(call, unknown, run))
+            found += [added.item for added in state.noted.get(call_id, ())]
     return found
 
 

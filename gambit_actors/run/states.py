@@ -4,7 +4,7 @@
 the same entries, so both come to the same state, and to the same next step.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 from gambit_actors.openresponses.base import JSONValue
@@ -17,6 +17,7 @@ from gambit_actors.openresponses.items import (
 )
 from gambit_actors.run.entries import (
     CallEnded,
+    CallNoted,
     CallStarted,
     ChildStarted,
     Entry,
@@ -32,6 +33,8 @@ from gambit_actors.run.entries import (
 )
 from gambit_actors.run.synthetic import END, RESPOND
 
+_NOTHING_NOTED: Mapping[str, tuple[ItemAdded, ...]] = {}
+
 
 class RunState:
     """A run so far.
@@ -43,6 +46,7 @@ class RunState:
         pending: calls without an output, in the order they were made.
         started: of those, the ones that have begun, as they did last.
         finished: those that have an output, and wait for the others of their turn.
+        noted: what was said meanwhile, by the calls whose outputs it comes behind.
         answer: the model's last answer; None if the model has to be asked again.
         said: the text of that answer.
         refused: the words of its refusal.
@@ -63,6 +67,7 @@ class RunState:
         "is_over",
         "items",
         "meta",
+        "noted",
         "passes",
         "pending",
         "refused",
@@ -85,6 +90,7 @@ class RunState:
         self.pending: dict[str, FunctionCall] = {}
         self.started: dict[str, CallStarted] = {}
         self.finished: dict[str, CallEnded] = {}
+        self.noted: Mapping[str, tuple[ItemAdded, ...]] = _NOTHING_NOTED
         self.call_ids: dict[str, None] = {}
         self.children: list[ChildStarted] = []
         self.meta: dict[str, JSONValue] = {}
@@ -131,6 +137,11 @@ class RunState:
 
     def _start_call(self, entry: CallStarted) -> None:
         self.started[entry.call_id] = entry
+
+    def _note(self, entry: CallNoted) -> None:
+        added = ItemAdded(item=entry.item, source=entry.source)
+        noted = (*self.noted.get(entry.call_id, ()), added)
+        self.noted = {**self.noted, entry.call_id: noted}
 
     def _start_child(self, entry: ChildStarted) -> None:
         self.children.append(entry)
@@ -185,6 +196,8 @@ class RunState:
         call = self.pending.pop(call_id, None)
         self.started.pop(call_id, None)
         self.finished.pop(call_id, None)
+        if call_id in self.noted:
+            self.noted = {k: v for k, v in self.noted.items() if k != call_id}
         self.answer = None  # The model has not seen this yet.
         if call is None:
             return
@@ -202,6 +215,7 @@ class RunState:
         ModelLost: _pass_over,
         CallStarted: _start_call,
         ChildStarted: _start_child,
+        CallNoted: _note,
         CallEnded: _end_call,
         MetaSet: _set_meta,
         TurnEnded: _end_turn,

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from gambit_actors.actors.options import RunOptions
 from gambit_actors.actors.runtime import Runtime, open_runtime
 from gambit_actors.actors.sessions import RunResult
 from gambit_actors.errors import InDoubt, LogGrown, LogInUse, RequestError
-from gambit_actors.openresponses.items import FunctionCall, FunctionCallOutput
+from gambit_actors.openresponses.items import FunctionCall, FunctionCallOutput, Message
 from gambit_actors.providers.scripted import ScriptedProvider
 from gambit_actors.providers.scripts import Call, Reply
 from gambit_actors.run.doubts import Doubt, Happened
@@ -28,7 +29,7 @@ from gambit_actors.run.entries import (
 from gambit_actors.run.states import state_from_entries
 from gambit_actors.store.deck_files import DiskReader
 from gambit_actors.store.disk_store import DiskStore
-from gambit_actors.trace.events import CallInDoubt
+from gambit_actors.trace.events import CallInDoubt, HandlerSaid, TraceEvent
 from gambit_actors.trace.sinks import MemorySink
 from gambit_actors.trace.trees import unbalanced
 from tests.actors.playing import ANYTHING, TOOL, items_in, outputs_of, root
@@ -524,3 +525,45 @@ deck = define_deck(run=run)
                 assert entry.asked == digest
                 found.append(entry.asked)
     assert len(set(found)) == 2
+
+
+async def test_what_a_busy_handler_said_is_in_the_log_before_it_is_told(
+    autojump_clock: MockClock,
+) -> None:
+    """Cut off at any write, all that somebody was told is in the conversation once."""
+    decks = files("retry")
+    busy = '[handlers.onBusy]\npath = "h/PROMPT.md"\ndelayMs = 500\nrepeatMs = 500\n'
+    decks["PROMPT.md"] = root(ASK_CHILD + busy)
+    decks["h/PROMPT.md"] = root()
+    replies = [
+        Reply(deck="*h/PROMPT.md", text="One moment.", times=0),
+        Reply(deck="*/a/PROMPT.md", latency_seconds=1.2, calls=RESPOND, times=0),
+        Reply(pass_number=1, calls=(Call(name="a"),), times=0),
+        Reply(text="Done.", times=0),
+    ]
+    told: list[tuple[int, str]] = []
+    store = Recorder()
+
+    def listen(event: TraceEvent) -> None:
+        if isinstance(event, HandlerSaid):
+            told.append((store.batches[-1], f"(elapsed {event.elapsed_ms}ms)"))
+
+    def opened(
+        store: MemoryStore, sink: Callable[[TraceEvent], None]
+    ) -> AbstractAsyncContextManager[Runtime]:
+        return open_runtime(
+            ScriptedProvider(replies), reader=Texts(decks), store=store, sinks=[sink]
+        )
+
+    async with opened(store, listen) as runtime:
+        deck = await runtime.load("PROMPT.md")
+        run_id = (await runtime.run(deck, message="Hi.")).run_id
+    assert [words for _, words in told] == ["(elapsed 500ms)", "(elapsed 1000ms)"]
+    heard = list(told)
+    for count in range(1, store.batches[-1] + 1):
+        async with opened(kept_until(store.logs, count), MemorySink()) as runtime:
+            result = await runtime.resume(run_id, deck=deck)
+        said = [i.text for i in result.items if isinstance(i, Message)]
+        for written, words in heard:
+            if written <= count:
+                assert sum(text.endswith(words) for text in said) in {1, 2}
