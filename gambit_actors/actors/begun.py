@@ -28,6 +28,7 @@ class BegunRun(msgspec.Struct, frozen=True, eq=False):
         actor: the root's.
         began: when, as the trace has it.
         is_resumed: whether it goes on where another process had left it.
+        notices: what is to be told about that when it starts.
     """
 
     actor: DeckActor
@@ -36,6 +37,7 @@ class BegunRun(msgspec.Struct, frozen=True, eq=False):
     run_id: str
     began: float
     is_resumed: bool = False
+    notices: tuple[str, ...] = ()
 
     async def ask(self, turn: Turn) -> RunResult:
         """Have it come to one answer."""
@@ -110,6 +112,22 @@ class BegunRun(msgspec.Struct, frozen=True, eq=False):
                     initial_user_message=message,
                     permissions=self.program.told_permissions,
                     is_resumed=self.is_resumed,
+                )
+            )
+        for words in self.notices:
+            self._tell_notice(words)
+
+    def _tell_notice(self, words: str) -> None:
+        tracer = self.tree.tracer
+        if tracer.is_on:
+            tracer.emit(
+                events.Log(
+                    run_id=self.run_id,
+                    time=tracer.stamp(),
+                    deck_path=self.program.name,
+                    level="warning",
+                    title="resume",
+                    message=words,
                 )
             )
 

@@ -112,11 +112,16 @@ class RunHistory:
             items: how many items of its conversation are shared.
 
         Raises:
-            RequestError: the conversation is not that long.
+            RequestError: the conversation is not that long, or it is part of another
+                run's.
             StoreError: there is no such run, or its log cannot be read.
         """
         read = await self._store.read_log(run_id)
-        run = begin_branch(run_of(read.entries), new_id("run"), items=items)
+        other = run_of(read.entries)
+        if other.root_run_id is not None:
+            msg = f"run {run_id} is part of run {other.root_run_id}: branch that one"
+            raise RequestError(msg)
+        run = begin_branch(other, new_id("run"), items=items)
         entries = branch_entries(read.entries, run, items=items)
         log = await self._store.open_log(run)
         await log.append(entries[1:])

@@ -48,12 +48,14 @@ class Past(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         doubts: the calls that are in doubt, in any of them.
         abandoned: the runs below that have no end and that nobody goes on with; what
             is below one of them comes before it.
+        missing: what is to be said of runs below whose logs are not there.
     """
 
     root: PastRun
     below: dict[str, PastRun]
     doubts: tuple[Doubt, ...]
     abandoned: tuple[PastRun, ...] = ()
+    missing: tuple[str, ...] = ()
 
 
 class FoundRun(msgspec.Struct, frozen=True, eq=False):
@@ -87,6 +89,7 @@ class PastReader:
         self._seen: set[str] = set()
         self._doubts: list[Doubt] = []
         self._abandoned: list[PastRun] = []
+        self._missing: list[str] = []
 
     async def read(self, program: Program, entries: Sequence[Entry]) -> Past:
         """Read what is below a run.
@@ -104,6 +107,7 @@ class PastReader:
             below=self._below,
             doubts=tuple(self._doubts),
             abandoned=tuple(self._abandoned),
+            missing=tuple(self._missing),
         )
 
     async def _read_run(
@@ -129,8 +133,8 @@ class PastReader:
                 self._count(part, entry)
             child = await self._read_below(program, state, entry, is_open=is_open)
             if child is not None:
-                spent.add(child.spent)
-                in_turn.add(child.spent)
+                spent.add(child)
+                in_turn.add(child)
         return PastRun(  # noqa: ASYNC910
             count=len(entries),
             deck_path=program.deck.path,
@@ -151,8 +155,11 @@ class PastReader:
 
     async def _read_below(
         self, program: Program, state: RunState, entry: Entry, *, is_open: bool
-    ) -> PastRun | None:
-        """Read the log that an entry speaks of; None if there is none, or again."""
+    ) -> Spent | None:
+        """Read the log that an entry speaks of; gives what that run has used.
+
+        None if the entry speaks of no log, or not for the first time.
+        """
         if not isinstance(entry, CallStarted | ChildStarted):
             return None  # noqa: ASYNC910  # logs are read elsewhere
         run_id = entry.run_id
@@ -162,7 +169,7 @@ class PastReader:
         is_wanted = is_open and _is_gone_on_with(program, state, entry)
         entries = await self._entries_of(run_id, is_wanted=is_wanted)
         if not entries:
-            return None  # It was about to begin.
+            return self._spent_by_missing(state, entry, is_wanted=is_wanted)
         below = None
         if is_wanted:
             below = await self._finder.find(program, state.items, entry)
@@ -173,7 +180,21 @@ class PastReader:
             self._below[run_id] = found
         elif not found.state.is_over:
             self._abandoned.append(found)
-        return found
+        return found.spent
+
+    def _spent_by_missing(
+        self, state: RunState, entry: CallStarted | ChildStarted, *, is_wanted: bool
+    ) -> Spent:
+        """What a run has used whose log is not there: nothing, or nobody knows."""
+        if is_wanted:
+            self._missing.append(
+                f"there is no log of run {entry.run_id}: if it had begun, what it did "
+                "is lost; it is begun anew"
+            )
+            return Spent()
+        # What a call waits for no more has been there, and what it cost is lost.
+        had_begun = entry.call_id is not None and entry.call_id not in state.pending
+        return Spent(has_unknown_cost=had_begun)
 
     async def _entries_of(self, run_id: str, *, is_wanted: bool) -> Sequence[Entry]:
         """The log of a run below; none if there is none that could be used."""

@@ -168,6 +168,7 @@ class RunTaker:
             run_id=root.run.run_id,
             began=tracer.stamp(),
             is_resumed=True,
+            notices=found.past.missing,
         )
 
 

@@ -2,7 +2,7 @@
 
 Exit codes are the same for all commands that run a deck: 0 if there is an answer, 1 if
 there is none, 2 if they were asked wrongly, 3 if somebody has to say what became of a
-call, 130 after Ctrl-C and 143 after SIGTERM.
+call, 130 after Ctrl-C, 143 after SIGTERM and 129 after SIGHUP.
 """
 
 import contextlib

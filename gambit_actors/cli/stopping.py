@@ -1,13 +1,13 @@
 """Running something that a signal can end in order."""
 
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 
 import trio
 
 
 def run_until_stopped(work: Callable[[], Awaitable[None]]) -> int:
-    """Run something to its end, or until Ctrl-C or SIGTERM.
+    """Run something to its end, or until Ctrl-C, SIGTERM or the end of the terminal.
 
     It is cancelled where it waits, and not interrupted where it happens to be: what it
     has to put in order, it can. A second signal is not that patient. What it raises
@@ -15,7 +15,7 @@ def run_until_stopped(work: Callable[[], Awaitable[None]]) -> int:
 
     Returns:
         What a shell calls a command that ended in this way: 0 if it came to its end,
-        130 after Ctrl-C, 143 after SIGTERM.
+        130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP.
     """
     stopped_by = int(signal.SIGINT)
     try:
@@ -48,9 +48,18 @@ async def _cancel_on_signal(  # noqa: ASYNC114  # no context manager starts it
     stopped_by: list[int],
     task_status: trio.TaskStatus[None],
 ) -> None:
-    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+    with trio.open_signal_receiver(*_stopping_signals()) as signals:
         task_status.started()
         async for number in signals:
             stopped_by.append(number)
             scope.cancel()
             return
+
+
+def _stopping_signals() -> Iterator[signal.Signals]:
+    """The signals that end a command in order."""
+    yield signal.SIGINT
+    yield signal.SIGTERM
+    # Sent when a terminal is closed. Under nohup it is ignored, and stays so.
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        yield signal.SIGHUP

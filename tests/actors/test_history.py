@@ -415,3 +415,14 @@ async def test_a_run_replays_with_the_options_it_had() -> None:
         assert await first_words(runtime, run_id) is not None
         (replayed,) = await runtime.history.replay(run_id, options=tools)
     assert replayed.replayed.difference is None
+
+
+async def test_a_run_that_is_part_of_another_is_not_branched() -> None:
+    """It has no life of its own: the error names the run that does."""
+    store, run_id = await played()
+    (child_id,) = [key for key in store.logs if key != run_id]
+    before = list(store.logs)
+    async with opened(store, files()) as runtime:
+        with pytest.raises(RequestError, match=f"part of run {run_id}: branch that"):
+            await runtime.history.branch(child_id, items=1)
+    assert list(store.logs) == before

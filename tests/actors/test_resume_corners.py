@@ -18,6 +18,7 @@ from gambit_actors.errors import InDoubt, LogGrown, LogInUse, RequestError
 from gambit_actors.openresponses.items import FunctionCall, FunctionCallOutput, Message
 from gambit_actors.providers.scripted import ScriptedProvider
 from gambit_actors.providers.scripts import Call, Reply
+from gambit_actors.run.budgets import Price
 from gambit_actors.run.doubts import Doubt, Happened
 from gambit_actors.run.entries import (
     CallStarted,
@@ -29,7 +30,7 @@ from gambit_actors.run.entries import (
 from gambit_actors.run.states import state_from_entries
 from gambit_actors.store.deck_files import DiskReader
 from gambit_actors.store.disk_store import DiskStore
-from gambit_actors.trace.events import CallInDoubt, HandlerSaid, TraceEvent
+from gambit_actors.trace.events import CallInDoubt, HandlerSaid, Log, TraceEvent
 from gambit_actors.trace.sinks import MemorySink
 from gambit_actors.trace.trees import unbalanced
 from tests.actors.playing import ANYTHING, TOOL, items_in, outputs_of, root
@@ -567,3 +568,42 @@ async def test_what_a_busy_handler_said_is_in_the_log_before_it_is_told(
         for written, words in heard:
             if written <= count:
                 assert sum(text.endswith(words) for text in said) in {1, 2}
+
+
+async def test_a_log_that_is_lost_is_told() -> None:
+    """A deck whose log is not there is begun anew, and whoever watches knows that."""
+    kept, run_id = await cut_in_a_payment(files("retry"))
+    (lost,) = [key for key in kept.logs if key != run_id]
+    del kept.logs[lost]
+    sink, sent = MemorySink(), Counting()
+    async with open_runtime(
+        ScriptedProvider(script()),
+        reader=Texts(files("retry")),
+        store=kept,
+        sinks=[sink],
+        options=RunOptions(on_tool=sent),
+    ) as runtime:
+        assert (await runtime.resume(run_id)).text == "Done."
+    (told,) = sink.of(Log)
+    assert (told.level, told.title) == ("warning", "resume")
+    assert lost in told.message
+    assert [call.attempt for call in sent.asked if call.name == "pay"] == [1]
+
+
+async def test_what_a_lost_log_cost_is_not_known() -> None:
+    """A sum without it would be too low, and is not given."""
+    whole = await whole_run(files(), Counting())
+    run_id, child_id = whole.logs
+    prices = {"scripted/one": Price(input=1, output=1)}
+    options = RunOptions(on_tool=Counting(), prices=prices)
+    for is_lost in (False, True):
+        if is_lost:
+            del whole.logs[child_id]
+        async with open_runtime(
+            ScriptedProvider(script()),
+            reader=Texts(files()),
+            store=whole,
+            options=options,
+        ) as runtime:
+            result = await runtime.resume(run_id, message="And now?")
+        assert (result.cost is None) == is_lost

@@ -429,7 +429,8 @@ def test_nobody_reading_any_more_ends_the_run_quietly(desk: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent the POSIX way")
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
+    ("number", "code"),
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)],
 )
 def test_a_signal_ends_quietly_and_in_order(
     desk: Path, number: signal.Signals, code: int
@@ -452,6 +453,33 @@ def test_a_signal_ends_quietly_and_in_order(
     assert isinstance(end, RunEnd)
     assert end.status == "cancelled"
     assert unbalanced(events) == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="signals are sent the POSIX way")
+def test_a_closed_terminal_does_not_end_what_nohup_keeps(desk: Path) -> None:
+    """SIGHUP stays ignored where it was; the run comes to its end."""
+    (desk / "script.toml").write_text(
+        '[[replies]]\ntext = "one two three four"\nper_delta_seconds = 0.05\n'
+    )
+    arguments = [
+        "nohup",
+        str(GAMBIT),
+        "run",
+        ".",
+        "-m",
+        "Hi.",
+        "--script",
+        "script.toml",
+    ]
+    with subprocess.Popen(
+        arguments, bufsize=0, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        assert process.stdout is not None
+        first = process.stdout.read(3)
+        process.send_signal(signal.SIGHUP)
+        rest, _ = process.communicate(timeout=20)
+    assert (process.returncode, first + rest) == (0, b"one two three four\n")
 
 
 @pytest.mark.slow
