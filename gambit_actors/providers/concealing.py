@@ -1,11 +1,14 @@
 """Striking keys out of what a server sends, before anybody sees it.
 
 Servers repeat keys in their errors, and a hostile one can repeat them anywhere. What is
-struck out here reaches no event, no error, no trace, no recording and no log.
+struck out here reaches no event, no error, no trace, no recording and no log. A key
+that a server spells out over several deltas is no text before it is put together, and
+is not found.
 """
 
 import re
 
+from gambit_actors.openresponses.sse import SSEFrame
 from gambit_actors.providers.endpoints import Secret
 
 CONCEALED = b"[key]"
@@ -25,11 +28,12 @@ class Concealer:
     """
 
     def __init__(self, *keys: Secret | None) -> None:
-        self._keys = [
-            key.reveal().encode()
+        self._texts = [
+            key.reveal()
             for key in keys
             if key is not None and len(key.reveal()) >= _LEAST_KEY_CHARACTERS
         ]
+        self._keys = [key.encode() for key in self._texts]
 
     def bytes(self, data: bytes) -> bytes:
         """The same bytes, the same object even, if there is no key in them."""
@@ -38,9 +42,23 @@ class Concealer:
                 data = data.replace(key, CONCEALED)
         return data
 
+    def frame(self, frame: SSEFrame) -> SSEFrame:
+        """The same frame, unless there is a key in it."""
+        data, event = self.bytes(frame.data), self.text(frame.event)
+        if data is frame.data and event is frame.event:
+            return frame
+        return SSEFrame(event, data, frame.id)
+
+    def text(self, text: str) -> str:
+        """The same text, unless there is a key in it."""
+        for key in self._texts:
+            if key in text:
+                text = text.replace(key, CONCEALED.decode())
+        return text
+
     def words(self, text: str) -> str:
         """A server's words as a message of ours may have them: short, on one line."""
-        shown = self.bytes(text.encode("utf-8", "replace")).decode()
+        shown = self.text(text.encode("utf-8", "replace").decode())
         shown = _UNPRINTABLE.sub(" ", shown).strip()
         if len(shown) <= MOST_CHARACTERS:
             return shown

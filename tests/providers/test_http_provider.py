@@ -1,0 +1,552 @@
+"""A model server as a provider: what is sent, what is passed on, what is told."""
+
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+import trio
+from trio.testing import MockClock
+
+from gambit_actors.errors import ProviderError, StreamTruncated
+from gambit_actors.openresponses import DONE_FRAME, Event, encode, events_from_response
+from gambit_actors.openresponses.events import (
+    OutputTextDelta,
+    ResponseCompleted,
+    StandardEvent,
+)
+from gambit_actors.openresponses.items import (
+    FunctionCall,
+    FunctionCallOutput,
+    Reasoning,
+    user_message,
+)
+from gambit_actors.openresponses.provider_frames import (
+    ProviderEvent,
+    ProviderFrame,
+    TextDeltaFrame,
+)
+from gambit_actors.openresponses.requests import CreateResponse
+from gambit_actors.openresponses.responses import Response
+from gambit_actors.providers.dialects.open_responses import OpenResponsesDialect
+from gambit_actors.providers.dialects.open_responses_profiles import OPENAI, OPENROUTER
+from gambit_actors.providers.dialects.sealing import seal
+from gambit_actors.providers.endpoints import Endpoint, Pace, Retries, Secret, Timeouts
+from gambit_actors.providers.errors import (
+    ConnectionLost,
+    NotAnAnswer,
+    ProviderNotReady,
+    ProviderStatusError,
+    ProviderTimeout,
+    ProviderUnreachable,
+    RequestNotSent,
+)
+from gambit_actors.providers.gate import Gate
+from gambit_actors.providers.http_provider import HttpProvider
+from gambit_actors.run.ports import ModelContext, Notice
+from tests.providers.wires import (
+    JSON,
+    USAGE,
+    Exchange,
+    WrittenTransport,
+    answer,
+    frames_of,
+    refused,
+    streamed,
+)
+
+KEY = "sk-planted-0123456789"
+ENDPOINT = Endpoint(
+    name="acme",
+    dialect=OpenResponsesDialect(profile=OPENAI),
+    base_url="https://llm.acme.example/v1/",
+    key=Secret(KEY, source="ACME_API_KEY"),
+    key_hint="set ACME_API_KEY",
+)
+ASKED = CreateResponse(model="m-1", input=(user_message("Hi."),), store=False)
+CALL = FunctionCall(id="fc_1", call_id="c1", name="crm", arguments="{}")
+OUTPUT = FunctionCallOutput(call_id="c1", output="ok")
+
+
+class Asking:
+    """A provider, the exchanges it has, and what it tells.
+
+    Attributes:
+        events: passed on as they came.
+        notices: told beside them.
+    """
+
+    def __init__(self, *exchanges: Exchange, endpoint: Endpoint = ENDPOINT) -> None:
+        self.wire = WrittenTransport(exchanges)
+        self.events: list[Event] = []
+        self.notices: list[Notice] = []
+        self.frames: list[ProviderFrame] = []
+        self.provider = HttpProvider(
+            endpoint,
+            self.wire,
+            Gate(endpoint.pace),
+            now=lambda: 1_700_000_000.0,
+            jitter=lambda: 1.0,
+        )
+
+    async def ask(
+        self, request: CreateResponse = ASKED, *, run_id: str = "run-1"
+    ) -> Response:
+        """Ask."""
+        context = ModelContext(
+            run_id=run_id,
+            deck="PROMPT.md",
+            turn=1,
+            pass_number=1,
+            note=self.notices.append,
+            on_frame=self.frames.append,
+        )
+        return await self.provider.responses(request, context, self.events.append)
+
+    def kinds(self) -> list[str]:
+        """What kinds of notices there were."""
+        return [notice.kind for notice in self.notices]
+
+
+async def test_a_stream_is_passed_on_as_it_comes() -> None:
+    """Every event reaches whoever asked, in order, and folds into the response."""
+    asking = Asking(streamed("Hello there."))
+
+    response = await asking.ask()
+
+    assert response == answer("Hello there.")
+    assert asking.events == list(events_from_response(response))
+    assert asking.notices == []
+    assert asking.wire.posted[0].is_read
+
+
+async def test_the_request_goes_where_the_endpoint_says() -> None:
+    """URL, key and body are those of the endpoint and its dialect."""
+    asking = Asking(streamed("Hi."))
+
+    await asking.ask()
+
+    (posted,) = asking.wire.posted
+    assert posted.url == "https://llm.acme.example/v1/responses"
+    assert posted.headers["authorization"] == f"Bearer {KEY}"
+    assert posted.headers["content-type"] == "application/json"
+    assert posted.headers["user-agent"].startswith("gambit_actors/")
+    assert (posted.body["model"], posted.body["stream"]) == ("m-1", True)
+    assert posted.timeouts == Timeouts()
+
+
+@pytest.mark.spec("OR-4")
+async def test_an_answer_in_one_piece_has_no_events() -> None:
+    """A server that does not stream gives the whole response, and no event of it."""
+    whole = Exchange(headers=JSON, pieces=(encode(answer("Hello.")),))
+    asking = Asking(whole, endpoint=msgspec.structs.replace(ENDPOINT, streams=False))
+
+    response = await asking.ask()
+
+    assert (response.output_text, response.usage) == ("Hello.", USAGE)
+    assert asking.events == []
+    assert asking.wire.posted[0].body["stream"] is False
+
+
+@pytest.mark.spec("OR-4")
+async def test_a_server_that_ignores_the_wish_for_a_stream_is_read() -> None:
+    """JSON where a stream was asked for is an answer all the same."""
+    asking = Asking(Exchange(headers=JSON, pieces=(encode(answer("Hello.")),)))
+
+    assert (await asking.ask()).output_text == "Hello."
+
+
+async def test_without_a_key_nothing_is_sent() -> None:
+    """A key that is missing is told with what to set, before anything goes out."""
+    asking = Asking(endpoint=msgspec.structs.replace(ENDPOINT, key=None))
+
+    with pytest.raises(ProviderNotReady, match=r"acme/m-1.*set ACME_API_KEY"):
+        await asking.ask()
+    assert asking.wire.posted == []
+
+
+async def test_a_server_that_needs_no_key_is_asked_without() -> None:
+    """A local server is asked without an authorization header."""
+    endpoint = msgspec.structs.replace(ENDPOINT, key=None, key_hint=None)
+    asking = Asking(streamed("Hi."), endpoint=endpoint)
+
+    await asking.ask()
+
+    assert "authorization" not in asking.wire.posted[0].headers
+
+
+@pytest.mark.spec("PA-8")
+@pytest.mark.parametrize(
+    "failure",
+    [
+        refused(500),
+        refused(503),
+        refused(429),
+        refused(529),
+        Exchange(refusal=ProviderUnreachable("acme", "refused")),
+        Exchange(refusal=ProviderTimeout("acme", "first_byte", 1.0)),
+        Exchange(pieces=(ConnectionLost("acme", "reset"),)),
+    ],
+)
+async def test_what_may_pass_is_asked_again(
+    failure: Exchange, autojump_clock: MockClock
+) -> None:
+    """An overloaded or broken server is asked again, after a wait that is told."""
+    del autojump_clock
+    asking = Asking(failure, streamed("Hello."))
+    began = trio.current_time()
+
+    response = await asking.ask()
+
+    assert response.output_text == "Hello."
+    assert trio.current_time() - began >= 0.5
+    assert asking.kinds()[0] == "retry"
+    assert len(asking.wire.posted) == 2
+    assert all(posted.is_closed for posted in asking.wire.posted[1:])
+
+
+@pytest.mark.spec("PA-8")
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
+async def test_what_will_not_pass_is_not_asked_again(status: int) -> None:
+    """A request that the server refuses for good is refused at once, in its words."""
+    asking = Asking(refused(status, "Not like this.", "bad"))
+
+    with pytest.raises(ProviderStatusError, match=r"Not like this\.") as caught:
+        await asking.ask()
+    assert (caught.value.status, caught.value.code) == (status, "bad")
+    assert len(asking.wire.posted) == 1
+
+
+@pytest.mark.spec("PA-8")
+async def test_retries_have_an_end(autojump_clock: MockClock) -> None:
+    """After the last try the server's last word is the error."""
+    del autojump_clock
+    endpoint = msgspec.structs.replace(ENDPOINT, retries=Retries(most=2))
+    asking = Asking(*[refused(500, f"No {n}.") for n in range(4)], endpoint=endpoint)
+
+    with pytest.raises(ProviderStatusError, match=r"No 2\."):
+        await asking.ask()
+    assert len(asking.wire.posted) == 3
+
+
+@pytest.mark.spec("PA-8")
+async def test_the_server_says_how_long_to_wait(autojump_clock: MockClock) -> None:
+    """Retry-After is honoured up to the cap, and no further."""
+    del autojump_clock
+    endpoint = msgspec.structs.replace(ENDPOINT, retries=Retries(cap_seconds=20.0))
+    waits = []
+    for asked_for in ("7", "1000000000"):
+        asking = Asking(
+            refused(500, retry_after=asked_for), streamed("Hi."), endpoint=endpoint
+        )
+        await asking.ask()
+        waits.append(asking.notices[0].seconds)
+
+    # A little later than asked, so that not all come back at once.
+    assert 7.0 <= (waits[0] or 0.0) <= 7.5
+    assert waits[1] == 20.0
+
+
+@pytest.mark.spec("PA-8", "PA-9")
+async def test_nothing_is_asked_again_once_an_event_was_passed_on() -> None:
+    """A stream that breaks after its first event is not begun anew."""
+    first, *_ = frames_of(answer("Hello."))
+    lost = ConnectionLost("acme", "reset by peer")
+    asking = Asking(Exchange(pieces=(first, lost)), streamed("Again."))
+
+    with pytest.raises(ConnectionLost):
+        await asking.ask()
+    assert len(asking.wire.posted) == 1
+    assert len(asking.events) == 1
+
+
+@pytest.mark.spec("PA-9")
+async def test_a_stream_that_ends_early_is_no_answer() -> None:
+    """Without a terminal event there is no response, whatever else had come."""
+    *frames, _ = frames_of(answer("Hello."))
+    asking = Asking(Exchange(pieces=(*frames,)))
+
+    with pytest.raises(StreamTruncated):
+        await asking.ask()
+    assert any(isinstance(event, OutputTextDelta) for event in asking.events)
+
+
+@pytest.mark.parametrize(
+    ("exchange", "words"),
+    [
+        (
+            Exchange(headers={"content-type": "text/html"}, pieces=(b"<html>Hi",)),
+            "text/html, which begins '<html>Hi'",
+        ),
+        (Exchange(status=204, headers={}), "HTTP 204"),
+        (
+            Exchange(headers={"content-type": "text/event-stream; charset=utf-16"}),
+            "charset=utf-16",
+        ),
+    ],
+)
+async def test_what_is_no_answer_is_called_so(exchange: Exchange, words: str) -> None:
+    """Success without a readable answer is an error with a sample of what came."""
+    with pytest.raises(NotAnAnswer, match=words):
+        await Asking(exchange).ask()
+
+
+async def test_json_that_is_no_response_is_an_error() -> None:
+    """A body of JSON that is something else is not taken for an answer."""
+    with pytest.raises(ProviderError):
+        await Asking(Exchange(headers=JSON, pieces=(b'{"hello": 1}',))).ask()
+
+
+async def test_a_redirect_is_an_error_and_the_key_stays_here() -> None:
+    """A server that points elsewhere is not followed."""
+    moved = Exchange(status=307, headers={"location": "https://evil.example/"})
+    asking = Asking(moved)
+
+    with pytest.raises(ProviderStatusError, match="HTTP 307"):
+        await asking.ask()
+    assert len(asking.wire.posted) == 1
+
+
+async def test_a_server_that_does_not_hang_up_is_not_waited_for(
+    autojump_clock: MockClock,
+) -> None:
+    """An answer that is there is given, though the stream stays open."""
+    del autojump_clock
+    frames = frames_of(answer("Hello."))
+    asking = Asking(Exchange(pieces=(*frames, 3600.0)))
+    began = trio.current_time()
+
+    response = await asking.ask()
+
+    assert response.output_text == "Hello."
+    assert trio.current_time() - began <= 1.0
+    assert asking.wire.posted[0].is_closed
+
+
+async def test_what_breaks_behind_the_end_breaks_nothing() -> None:
+    """A connection that is lost after the last event does not lose the answer."""
+    frames = frames_of(answer("Hello."))
+    asking = Asking(Exchange(pieces=(*frames, ConnectionLost("acme", "reset"))))
+
+    assert (await asking.ask()).output_text == "Hello."
+
+
+async def test_the_first_terminal_event_is_the_last_word() -> None:
+    """What comes behind the end is shown to nobody, and noted as odd."""
+    frames = frames_of(answer("Hello."))
+    asking = Asking(Exchange(pieces=(*frames, frames[-2], frames[-1], DONE_FRAME)))
+
+    response = await asking.ask()
+
+    ends = [e for e in asking.events if isinstance(e, ResponseCompleted)]
+    assert response.output_text == "Hello."
+    assert len(ends) == 1
+    assert asking.events[-1] is ends[0]
+    assert set(asking.kinds()) == {"odd"}
+
+
+@pytest.mark.parametrize("status", [401, 500])
+async def test_a_key_that_the_server_repeats_is_struck_out(
+    status: int, autojump_clock: MockClock
+) -> None:
+    """An error body with our key in it does not bring the key into an error."""
+    del autojump_clock
+    endpoint = msgspec.structs.replace(ENDPOINT, retries=Retries(most=1))
+    exchanges = [refused(status, f"The key {KEY} is wrong.", KEY)] * 2
+    asking = Asking(*exchanges, endpoint=endpoint)
+
+    with pytest.raises(ProviderStatusError) as caught:
+        await asking.ask()
+    told = f"{caught.value!r} {caught.value} {asking.notices} {vars(caught.value)}"
+    assert KEY not in told
+    assert "[key] is wrong" in told
+
+
+async def test_a_key_in_an_answer_is_struck_out() -> None:
+    """A model that says our key says it to nobody."""
+    asking = Asking(streamed(f"Your key is {KEY}."))
+
+    response = await asking.ask()
+
+    assert response.output_text == "Your key is [key]."
+    seen = [msgspec.json.encode(f) for f in asking.frames]
+    assert KEY.encode() not in b"".join([*seen, *(_written(asking.events))])
+
+
+def _written(events: Sequence[Event]) -> list[bytes]:
+    return [encode(event) for event in events if isinstance(event, StandardEvent)]
+
+
+@pytest.mark.spec("PA-3", "PA-4")
+async def test_every_frame_can_be_had_word_for_word() -> None:
+    """One record per frame with the marker, and the text in it besides."""
+    asking = Asking(streamed("Hello."))
+
+    await asking.ask()
+
+    records = [f for f in asking.frames if isinstance(f, ProviderEvent)]
+    texts = [f.delta for f in asking.frames if isinstance(f, TextDeltaFrame)]
+    assert len(records) == len(asking.events) + 1
+    assert records[-1].status == "done"
+    assert texts == ["Hello."]
+    assert {record.provider for record in records} == {"acme"}
+
+
+async def test_what_finds_no_place_in_a_request_is_told() -> None:
+    """Something the dialect cannot say is a notice, with where it stood and why."""
+    foreign = Reasoning(encrypted_content=seal("gemini", {"a": 1}))
+    items = (user_message("Hi."), foreign, CALL, OUTPUT)
+    asking = Asking(streamed("Hi."))
+
+    await asking.ask(msgspec.structs.replace(ASKED, input=items))
+
+    assert asking.kinds() == ["left_out"]
+    assert "input[1]" in asking.notices[0].message
+
+
+async def test_a_request_that_cannot_be_said_is_not_sent() -> None:
+    """What the dialect refuses is an error of this provider, so that others may try."""
+    endpoint = msgspec.structs.replace(
+        ENDPOINT, dialect=OpenResponsesDialect(profile=OPENROUTER)
+    )
+    asking = Asking(endpoint=endpoint)
+
+    with pytest.raises(RequestNotSent, match="previous_response_id"):
+        await asking.ask(msgspec.structs.replace(ASKED, previous_response_id="resp_0"))
+    assert asking.wire.posted == []
+
+
+def kept(*exchanges: Exchange) -> Asking:
+    """A provider whose server keeps the conversation."""
+    return Asking(
+        *exchanges, endpoint=msgspec.structs.replace(ENDPOINT, history="kept")
+    )
+
+
+FOLLOWING = msgspec.structs.replace(
+    ASKED,
+    input=(
+        user_message("Hi."),
+        msgspec.structs.replace(CALL, status="completed"),
+        OUTPUT,
+    ),
+)
+
+
+@pytest.mark.spec("PA-7")
+async def test_a_server_that_keeps_the_conversation_is_told_what_is_new() -> None:
+    """Inside a run only what is new goes out, with the id of the last response."""
+    asking = kept(streamed(CALL), streamed("Done.", id="resp_2"))
+
+    await asking.ask()
+    await asking.ask(FOLLOWING)
+
+    first, second = (posted.body for posted in asking.wire.posted)
+    assert "previous_response_id" not in first
+    assert first["store"] is True
+    assert second["previous_response_id"] == "resp_1"
+    assert [item["type"] for item in second["input"]] == ["function_call_output"]  # type: ignore[attr-defined]  # a list
+
+
+@pytest.mark.spec("PA-7")
+async def test_a_fresh_run_tells_everything() -> None:
+    """Another run knows no response of this one."""
+    asking = kept(streamed(CALL), streamed("Done.", id="resp_2"))
+
+    await asking.ask()
+    await asking.ask(FOLLOWING, run_id="run-2")
+
+    second = asking.wire.posted[1].body
+    assert "previous_response_id" not in second
+    assert len(second["input"]) == 3  # type: ignore[arg-type]  # a list
+
+
+@pytest.mark.spec("PA-7")
+@pytest.mark.parametrize("status", [400, 404])
+async def test_a_lost_cursor_does_not_lose_the_run(status: int) -> None:
+    """A server that has forgotten is told everything, and that is traced."""
+    lost = refused(status, "Not found.", "previous_response_not_found")
+    asking = kept(streamed(CALL), lost, streamed("Done.", id="resp_2"))
+
+    await asking.ask()
+    response = await asking.ask(FOLLOWING)
+
+    assert response.output_text == "Done."
+    assert asking.kinds() == ["whole_history"]
+    again = asking.wire.posted[2].body
+    assert "previous_response_id" not in again
+    assert len(again["input"]) == 3  # type: ignore[arg-type]  # a list
+
+
+@pytest.mark.spec("PA-7")
+async def test_a_history_that_is_sent_keeps_nothing_there() -> None:
+    """By default nothing is stored on the server, and nothing is referred to."""
+    asking = Asking(streamed(CALL), streamed("Done."))
+
+    await asking.ask()
+    await asking.ask(FOLLOWING)
+
+    for posted in asking.wire.posted:
+        assert posted.body["store"] is False
+        assert "previous_response_id" not in posted.body
+
+
+async def test_a_refusal_slows_everybody_down(autojump_clock: MockClock) -> None:
+    """After a 429 fewer requests may be open at once, for all who ask this server."""
+    del autojump_clock
+    endpoint = msgspec.structs.replace(ENDPOINT, pace=Pace(start_at_once=8))
+    asking = Asking(refused(429), streamed("Hi."), endpoint=endpoint)
+    before = asking.provider.gate.snapshot().limit
+
+    await asking.ask()
+
+    assert asking.provider.gate.snapshot().limit < before
+
+
+async def test_who_is_held_back_is_told(autojump_clock: MockClock) -> None:
+    """A request that has to wait its turn says how long it has."""
+    del autojump_clock
+    endpoint = msgspec.structs.replace(ENDPOINT, pace=Pace(requests_per_minute=1))
+    asking = Asking(streamed("Hi."), streamed("Hi."), endpoint=endpoint)
+
+    await asking.ask()
+    await asking.ask()
+
+    (notice,) = asking.notices
+    assert notice.kind == "waited"
+    assert notice.seconds is not None
+    assert notice.seconds >= 1.0
+
+
+async def test_a_cancel_hangs_up(autojump_clock: MockClock) -> None:
+    """Who no longer wants the answer lets go of the connection at once."""
+    del autojump_clock
+    first, *_ = frames_of(answer("Hello."))
+    asking = Asking(Exchange(pieces=(first, 3600.0)))
+
+    with trio.move_on_after(1) as scope:
+        await asking.ask()
+
+    assert scope.cancelled_caught
+    assert asking.wire.posted[0].is_closed
+    assert asking.provider.gate.snapshot().open == 0
+
+
+async def test_headers_of_the_endpoint_are_sent() -> None:
+    """Headers from the settings go out, and cannot take the place of the key."""
+    headers = {"X-Title": "desk", "Authorization": "Bearer other"}
+    asking = Asking(
+        streamed("Hi."), endpoint=msgspec.structs.replace(ENDPOINT, headers=headers)
+    )
+
+    await asking.ask()
+
+    sent = asking.wire.posted[0].headers
+    assert (sent["x-title"], sent["authorization"]) == ("desk", f"Bearer {KEY}")
+
+
+async def test_a_stream_without_a_content_type_is_read() -> None:
+    """A server that does not say what it sends is taken at its frames."""
+    exchange = streamed("Hello.")
+    exchange.headers = {}
+
+    assert (await Asking(exchange).ask()).output_text == "Hello."

@@ -1,0 +1,140 @@
+"""A key that is planted is found nowhere, whatever goes wrong.
+
+Each case is a whole run: a deck, a provider with a key, a log on disk, a trace in every
+form, a recording. Afterwards every byte that was written is searched, and every error
+that was raised.
+"""
+
+import io
+import traceback
+from pathlib import Path
+
+import msgspec
+import pytest
+from trio.testing import MockClock
+
+from gambit_actors.actors.runtime import open_runtime
+from gambit_actors.errors import GambitError
+from gambit_actors.openresponses import DONE_FRAME, encode
+from gambit_actors.openresponses.items import FunctionCall
+from gambit_actors.providers.concealing import Concealer
+from gambit_actors.providers.dialects.open_responses import OpenResponsesDialect
+from gambit_actors.providers.dialects.open_responses_profiles import OPENAI
+from gambit_actors.providers.endpoints import Endpoint, Secret
+from gambit_actors.providers.errors import (
+    ConnectionLost,
+    ProviderTimeout,
+    ProviderUnreachable,
+)
+from gambit_actors.providers.gate import Gate
+from gambit_actors.providers.http_provider import HttpProvider
+from gambit_actors.providers.recording import Recorder
+from gambit_actors.providers.router import Router
+from gambit_actors.store.disk_store import DiskStore
+from gambit_actors.trace.log_lines import StructlogSink
+from gambit_actors.trace.sinks import JsonlSink
+from tests.deck.reading import Texts, deck_text
+from tests.providers.wires import (
+    JSON,
+    Exchange,
+    WrittenTransport,
+    answer,
+    frames_of,
+    refused,
+    streamed,
+)
+
+KEY = "sk-planted-0123456789abcdef"
+SAYS_IT = f"The key is {KEY}."
+DECK = deck_text('[modelParams]\nmodel = "acme/m-1"\n[[tools]]\nname = "crm"\n')
+CALL = FunctionCall(id="fc_1", call_id="c1", name="crm", arguments=f'{{"a":"{KEY}"}}')
+FRAMES = tuple(frames_of(answer(SAYS_IT)))
+
+CASES = {
+    "an answer": [streamed(SAYS_IT)],
+    "a call": [streamed(CALL), streamed(SAYS_IT)],
+    "whole": [Exchange(headers=JSON, pieces=(encode(answer(SAYS_IT)),))],
+    "refused": [refused(401, SAYS_IT, KEY)],
+    "again and again": [refused(500, SAYS_IT, KEY)] * 9,
+    "too much": [refused(429, SAYS_IT, retry_after=KEY)] * 9,
+    "html": [Exchange(headers={"content-type": "text/html"}, pieces=(KEY.encode(),))],
+    "a type": [Exchange(headers={"content-type": f"text/{KEY}"})],
+    "a charset": [
+        Exchange(headers={"content-type": f"text/event-stream;charset={KEY}"})
+    ],
+    "no json": [Exchange(pieces=(f"data: {KEY}\n\n".encode(), DONE_FRAME))],
+    "an event name": [Exchange(pieces=(f"event: {KEY}\ndata: {{}}\n\n".encode(),))],
+    "a strange event": [
+        Exchange(pieces=(f'data: {{"type":"{KEY}","a":"{KEY}"}}\n\n'.encode(), *FRAMES))
+    ],
+    "not a response": [Exchange(headers=JSON, pieces=(f'{{"a":"{KEY}"}}'.encode(),))],
+    "cut": [Exchange(pieces=FRAMES[:-1])],
+    "lost": [Exchange(pieces=(*FRAMES[:3], ConnectionLost("acme", "reset")))],
+    "slow": [Exchange(refusal=ProviderTimeout("acme", "first_byte", 1.0))] * 9,
+    "gone": [Exchange(refusal=ProviderUnreachable("acme", "refused"))] * 9,
+    "redirected": [Exchange(status=302, headers={"location": f"https://{KEY}/"})],
+}
+
+
+def contents(folder: Path) -> list[bytes]:
+    """What is in all files below a folder."""
+    return [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize("case", CASES)
+async def test_a_planted_key_is_found_nowhere(
+    case: str, tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """Log, traces, recording, result and errors of a run are without the key."""
+    del autojump_clock
+    endpoint = Endpoint(
+        name="acme",
+        dialect=OpenResponsesDialect(profile=OPENAI),
+        base_url="https://llm.acme.example/v1",
+        key=Secret(KEY, source="ACME_API_KEY"),
+        key_hint="set ACME_API_KEY",
+    )
+    wire = WrittenTransport(CASES[case])
+    provider = HttpProvider(endpoint, wire, Gate(endpoint.pace))
+    recording = (tmp_path / "recording.jsonl").open("wb")
+    console, told = io.StringIO(), [repr(provider), repr(endpoint)]
+    with recording, JsonlSink(tmp_path / "trace.jsonl") as trace:
+        recorder = Recorder(
+            Router({"acme": provider}),
+            lambda line: told.append(str(recording.write(line))),
+            conceal=Concealer(endpoint.key).bytes,
+        )
+        try:
+            async with (
+                DiskStore(tmp_path / "runs") as store,
+                open_runtime(
+                    recorder,
+                    reader=Texts({"PROMPT.md": DECK}),
+                    store=store,
+                    sinks=[trace, StructlogSink(file=console, verbose=True)],
+                ) as runtime,
+            ):
+                result = await runtime.try_run("PROMPT.md", message="Hi.")
+                told.append(repr(result))
+        except GambitError as problem:
+            told += traceback.format_exception(problem)
+
+    assert any(KEY in value for value in wire.posted[0].headers.values())
+    written = contents(tmp_path)
+    assert sum(map(len, written)) > 500
+    everything = b"".join(
+        [*written, console.getvalue().encode(), *map(str.encode, told)]
+    )
+    assert KEY.encode() not in everything
+
+
+def test_the_search_finds_what_is_there() -> None:
+    """The cases do bring the key along; without concealing it would be found."""
+    spoken = [
+        piece
+        for exchanges in CASES.values()
+        for exchange in exchanges
+        for piece in (*exchange.pieces, msgspec.json.encode(exchange.headers))
+        if isinstance(piece, bytes) and KEY.encode() in piece
+    ]
+    assert len(spoken) > len(CASES) / 2
