@@ -124,7 +124,7 @@ class AnswerReading:
                 raise
         decoder.close()
         self._show(self._reader.close())
-        return self._builder.close()
+        return self._builder.close()  # noqa: ASYNC910  # it has read at least once
 
     @property
     def _is_over(self) -> bool:

@@ -146,7 +146,7 @@ class HttpProvider:
             self._cursors.forget(request, context)
             response = await self._ask(request, context, on_event)
         self._cursors.remember(request, context, response)
-        return response
+        return response  # noqa: ASYNC910  # somebody was asked
 
     async def _ask_from_cursor(
         self,
@@ -167,7 +167,7 @@ class HttpProvider:
             reason = response.error.code
         message = f"the server does not know the last response any more ({reason})"
         context.note(Notice(kind="whole_history", message=message))
-        return None
+        return None  # noqa: ASYNC910  # as above
 
     async def _ask(
         self,
