@@ -38,6 +38,7 @@ from gambit_actors.openresponses.events import (
     ResponseCreated,
     ResponseFailed,
     ResponseIncomplete,
+    StandardEvent,
     UnknownEvent,
 )
 from gambit_actors.openresponses.followup import follow_up
@@ -357,7 +358,7 @@ def _check_order(name: str, events: Sequence[Event]) -> None:
     require(real == sorted(set(real)), f"{name}: numbers that do not rise")
 
 
-def _check_end(name: str, events: Sequence[Event]) -> list[Event]:
+def _check_end(name: str, events: Sequence[Event]) -> list[StandardEvent]:
     """Give the events of the standard, of which the last at most may be an ending."""
     told = [
         event
