@@ -22,11 +22,17 @@ from gambit_actors.openresponses.items import (
 )
 from gambit_actors.providers.scripted import ScriptedProvider
 from gambit_actors.providers.scripts import Call, Reply
+from gambit_actors.run.branching import begin_branch, branch_entries
 from gambit_actors.run.entries import (
+    CallEnded,
+    CallNoted,
     CallStarted,
+    ChildStarted,
     Entry,
+    Failure,
     ItemAdded,
     ModelAnswered,
+    RunResumed,
     RunStarted,
     TurnEnded,
     TurnStarted,
@@ -274,6 +280,10 @@ async def test_what_cannot_be_branched_is_said_in_words() -> None:
             await runtime.history.branch("run-none", items=1)
 
 
+COUNTED = 'responseSchema = "/count.json"\n'
+PUT_RIGHT = [answered(), said('{"n": "x"}')]
+
+
 def difference_in(
     entries: Sequence[Entry], frontmatter: str = "", **more: int
 ) -> Difference | None:
@@ -302,6 +312,7 @@ def begun(name: str = "crm", **more: str) -> CallStarted:
         # The model was asked where there was something else to do.
         ([answered(), called("crm"), begun(), answered()], "crm would be called"),
         ([answered(), said("Hello."), answered()], "the turn would end"),
+        ([*PUT_RIGHT, answered()], "now the model would be asked to put its answer"),
         # A call was carried out that nobody had made, or where none was wanted.
         ([begun()], "crm was called, and now the model would be asked"),
         ([answered(), called("crm", call_id="c2"), begun()], "crm was called"),
@@ -331,7 +342,9 @@ def test_each_thing_that_a_deck_decides_is_compared(
 ) -> None:
     """Whatever could have been decided in another way is a difference, at its place."""
     log = [*opening(), *entries]
-    found = difference_in(log)
+    found = difference_in(
+        log, COUNTED if entries[: len(PUT_RIGHT)] == PUT_RIGHT else ""
+    )
     if not words:  # It is the end of a turn that was not played here.
         assert found is None
         return
@@ -352,6 +365,29 @@ def test_an_empty_result_that_was_accepted_is_compared() -> None:
     found = difference_in(refused, responding)
     assert found is not None
     assert "was refused, and now would be accepted" in found.words
+
+
+@pytest.mark.parametrize("is_resumed", [False, True])
+def test_what_is_not_the_deck_s_at_the_end_is_taken(is_resumed: bool) -> None:
+    """The words of a handler; and how many passes, if somebody else went on."""
+    handler = '[handlers.onError]\npath = "/child/PROMPT.md"\n'
+    made = program(f"{TOOL}{handler}")
+    passes = 1 + is_resumed
+    words = "1 pass" if passes == 1 else f"{passes} passes"
+    end = TurnEnded(
+        status="failed",
+        text="Sorry.",
+        failure=Failure(
+            code="max_passes", message=f"the deck did not come to an answer in {words}"
+        ),
+    )
+    answer = msgspec.structs.replace(answered(), asked=made.asked)
+    entries = [*opening(max_passes=1), answer, called("crm"), begun(), output()]
+    if is_resumed:
+        entries += [RunResumed(), answer, called("crm", call_id="c2")]
+        entries += [CallStarted(call_id="c2", name="crm", kind="tool")]
+        entries += [output(call_id="c2")]
+    assert replay(made, [*entries, end]).difference is None
 
 
 async def test_passes_are_counted_anew() -> None:
@@ -426,3 +462,48 @@ async def test_a_run_that_is_part_of_another_is_not_branched() -> None:
         with pytest.raises(RequestError, match=f"part of run {run_id}: branch that"):
             await runtime.history.branch(child_id, items=1)
     assert list(store.logs) == before
+
+
+def test_a_branch_has_no_call_under_way() -> None:
+    """What had begun for a call whose output is not shared is no part of the branch."""
+    other = RunStarted(run_id="other", deck="PROMPT.md")
+    second: list[Entry] = [
+        CallStarted(call_id="c2", name="crm", kind="tool"),
+        ChildStarted(run_id="r1", call_id="c2"),
+        CallNoted(call_id="c2", item=said("Wait.").item, source="handler"),
+    ]
+    handler = ChildStarted(run_id="r2")
+    asking: list[Entry] = [answered(), called("crm"), called("crm", call_id="c2")]
+    log: list[Entry] = [*opening(), *asking, begun(), *second, handler, output()]
+    later: list[Entry] = [output(call_id="c2"), answered(), said("Done.")]
+    run = begin_branch(other, "new", items=5)
+    shared = branch_entries([*log, *later], run, items=5)
+    assert shared == [run, *log[1:7], begun(), handler, output()]
+    assert branch_entries([*log, *later], run, items=6) == [run, *log[1:], later[0]]
+    # Where an output is known already, the call has been made.
+    known: list[Entry] = [
+        *log[:-1],
+        CallEnded(call_id="c2", output="{}"),
+        output(),
+        *later,
+    ]
+    assert branch_entries(known, run, items=5) == [run, *known[1:-3]]
+
+
+async def test_a_branch_makes_its_calls_for_the_first_time() -> None:
+    """Nobody is asked about a call of the other run, and its attempts do not count."""
+    store, run_id = await played()
+    items = items_in(store.logs[run_id].entries)
+    count = 1 + next(n for n, i in enumerate(items) if isinstance(i, FunctionCall))
+    seen: list[ExternalCall] = []
+
+    async def on_tool(call: ExternalCall) -> JSONValue:
+        seen.append(call)
+        return await note(call)
+
+    async with opened(store, files(), script()) as runtime:
+        branch_id = await runtime.history.branch(run_id, items=count)
+        options = msgspec.structs.replace(runtime.options, on_tool=on_tool)
+        await runtime.resume(branch_id, options=options)
+    assert {call.attempt for call in seen} == {1}
+    assert {call.idempotency_key.partition(":")[0] for call in seen} >= {branch_id}

@@ -15,9 +15,11 @@ from gambit_actors.actors.options import RunOptions
 from gambit_actors.actors.runtime import Runtime, open_runtime
 from gambit_actors.actors.sessions import RunResult
 from gambit_actors.errors import InDoubt, LogGrown, LogInUse, RequestError
+from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.openresponses.items import FunctionCall, FunctionCallOutput, Message
+from gambit_actors.openresponses.requests import CreateResponse
 from gambit_actors.providers.scripted import ScriptedProvider
-from gambit_actors.providers.scripts import Call, Reply
+from gambit_actors.providers.scripts import Call, Reply, TokenCount
 from gambit_actors.run.budgets import Price
 from gambit_actors.run.doubts import Doubt, Happened
 from gambit_actors.run.entries import (
@@ -27,13 +29,22 @@ from gambit_actors.run.entries import (
     RunEnded,
     RunResumed,
 )
+from gambit_actors.run.ports import ModelContext
 from gambit_actors.run.states import state_from_entries
 from gambit_actors.store.deck_files import DiskReader
 from gambit_actors.store.disk_store import DiskStore
 from gambit_actors.trace.events import CallInDoubt, HandlerSaid, Log, TraceEvent
 from gambit_actors.trace.sinks import MemorySink
 from gambit_actors.trace.trees import unbalanced
-from tests.actors.playing import ANYTHING, TOOL, items_in, outputs_of, root
+from tests.actors.playing import (
+    ANYTHING,
+    TOOL,
+    coded,
+    execute,
+    items_in,
+    outputs_of,
+    root,
+)
 from tests.actors.test_resume import (
     ASK_CHILD,
     Counting,
@@ -607,3 +618,102 @@ async def test_what_a_lost_log_cost_is_not_known() -> None:
         ) as runtime:
             result = await runtime.resume(run_id, message="And now?")
         assert (result.cost is None) == is_lost
+
+
+async def test_a_turn_s_budget_goes_on_where_it_was() -> None:
+    """What a turn had used before a crash is gone for the rest of that turn."""
+    decks = {
+        "PROMPT.md": root("[guardrails]\nmaxTokens = 5000\n" + TOOL + 'onDoubt="retry"')
+    }
+    used = TokenCount(input_tokens=1000, output_tokens=3000)
+    said: list[int] = []
+
+    def model(request: CreateResponse, context: ModelContext) -> Reply:
+        said.append(request.max_output_tokens or 0)
+        if context.pass_number == 1:
+            return Reply(calls=(Call(name="crm"),), usage=used)
+        return Reply(text="Done.", usage=used)
+
+    def opened(store: MemoryStore) -> AbstractAsyncContextManager[Runtime]:
+        return open_runtime(
+            ScriptedProvider(model),
+            reader=Texts(decks),
+            store=store,
+            options=RunOptions(on_tool=Counting()),
+        )
+
+    store = Recorder()
+    async with opened(store) as runtime:
+        run_id = (await runtime.run("PROMPT.md", message="Hi.")).run_id
+    first, second = said
+    assert second < 1000 < first
+    for count in range(1, store.batches[-1]):
+        said.clear()
+        kept = kept_until(store.logs, count)
+        begun = state_from_entries(kept.logs[run_id].entries).passes
+        async with opened(kept) as runtime:
+            await runtime.resume(run_id)
+            assert [most < 1000 for most in said] == [False, True][begun:], count
+            # The next turn has a budget of its own.
+            await runtime.resume(run_id, message="And now?")
+            assert said[-2] > 1000
+
+
+async def test_what_a_session_keeps_is_there_after_a_restart(tmp_path: Path) -> None:
+    """Code finds what it kept before, and not what it forgot."""
+    code = (
+        "from gambit_actors import define_deck\n\n"
+        "async def run(ctx):\n"
+        "    found = [ctx.get_session_meta(k) for k in ('seen', 'gone')]\n"
+        "    await ctx.set_session_meta('seen', 'yes')\n"
+        "    await ctx.set_session_meta('gone', 'yes')\n"
+        "    await ctx.set_session_meta('gone', None)\n"
+        "    return {'found': found}\n\n"
+        "deck = define_deck(run=run)\n"
+    )
+    decks = {"PROMPT.md": root(execute("note")), "any.json": ANYTHING}
+    reader = coded(tmp_path, decks, note=code)
+    replies = [
+        Reply(pass_number=1, calls=(Call(name="note"),), times=0),
+        Reply(text="Done.", times=0),
+    ]
+    store = MemoryStore(keep=True)
+    found: list[JSONValue] = []
+    run_id = ""
+    for _ in range(3):
+        async with open_runtime(
+            ScriptedProvider(replies), reader=reader, store=store
+        ) as runtime:
+            if run_id:
+                result = await runtime.resume(run_id, message="And now?")
+            else:
+                result = await runtime.run("PROMPT.md", message="Hi.")
+        run_id = result.run_id
+        output = outputs_of(result.items)["note"][-1]
+        found.append(json.loads(output)["payload"]["found"])
+    assert found == [[None, None], ["yes", None], ["yes", None]]
+
+
+async def test_what_comes_behind_an_output_is_kept_with_it() -> None:
+    """An action that had ended before a cut is followed by its completion, once."""
+    whole = await whole_run(files("retry"), Counting())
+    run_id = next(iter(whole.logs))
+    waiting = 0
+    for count in range(1, whole.batches[-1]):
+        kept = kept_until(whole.logs, count)
+        ended = state_from_entries(kept.logs[run_id].entries).finished.values()
+        waiting += any(entry.after for entry in ended)
+        async with opened_on(kept, Counting()) as runtime:
+            result = await runtime.resume(run_id)
+        names = [i.name for i in result.items if isinstance(i, FunctionCall)]
+        assert names.count("gambit_complete") == 1, count
+        output = next(
+            index
+            for index, item in enumerate(result.items)
+            if isinstance(item, FunctionCallOutput)
+            and item.output == outputs_of(result.items)["a"][0]
+        )
+        behind = result.items[output + 1]
+        assert isinstance(behind, FunctionCall)
+        assert behind.name == "gambit_complete"
+    assert waiting
