@@ -23,6 +23,7 @@ from gambit_actors.actors.candidates import Candidates
 from gambit_actors.actors.compute import Modules
 from gambit_actors.actors.confined.confinement import Confinement, open_confinement
 from gambit_actors.actors.confined.rules import Platform
+from gambit_actors.actors.given import check_text, checked_context
 from gambit_actors.actors.history import RunHistory
 from gambit_actors.actors.hook import ToolHook
 from gambit_actors.actors.loading import DeckLike, DeckLoader
@@ -34,12 +35,7 @@ from gambit_actors.actors.resuming import (
     FoundRun,
 )
 from gambit_actors.actors.session_meta import SessionMeta
-from gambit_actors.actors.sessions import (
-    RunResult,
-    Session,
-    check_text,
-    checked_context,
-)
+from gambit_actors.actors.sessions import RunResult, Session
 from gambit_actors.actors.taking_up import RunTaker, TakingUp, root_program
 from gambit_actors.actors.trees import (
     Bounds,

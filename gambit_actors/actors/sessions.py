@@ -13,6 +13,7 @@ import msgspec
 import trio
 
 from gambit_actors.actors.actor import DeckActor
+from gambit_actors.actors.given import checked_context
 from gambit_actors.actors.mailboxes import Turn
 from gambit_actors.actors.trees import RunTree
 from gambit_actors.errors import RequestError
@@ -20,11 +21,9 @@ from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.openresponses.events import OutputTextDelta
 from gambit_actors.openresponses.items import Item
 from gambit_actors.openresponses.responses import Usage
-from gambit_actors.run.calls import problem_words
 from gambit_actors.run.entries import Failure, RunStatus, TurnEnded
 from gambit_actors.run.programs import Program
 from gambit_actors.run.states import RunState
-from gambit_actors.schema.schemas import LoadedSchema
 from gambit_actors.trace import events
 from gambit_actors.trace.live import LiveFeed, Subscription
 
@@ -277,60 +276,6 @@ def recorded_result(
     )
 
 
-def checked_context(
-    program: Program, message: str | None, context: JSONValue, *, is_first: bool = True
-) -> JSONValue:
-    """The context of a turn as the deck is to get it.
-
-    Raises:
-        RequestError: it does not fit, it comes too late, or the deck waits for the
-            user to speak.
-    """
-    deck = program.deck
-    check_text(message)
-    if context is not msgspec.UNSET and not is_first:
-        msg = "context can only be given with the first message"
-        raise RequestError(msg)
-    if message is None and is_first and deck.start_mode == "user":
-        msg = f"{program.name} waits for the user to speak: give it a message"
-        raise RequestError(msg)
-    schema = deck.context_schema
-    if schema is not None and is_first:
-        context = _fitting(schema, context, program.name)
-    if context is not msgspec.UNSET:
-        _check_json(context)
-    return context
-
-
-def check_text(message: object) -> None:
-    """Refuse a message that is no text, or none that can be sent.
-
-    Raises:
-        RequestError: it is one of those.
-    """
-    if message is None:
-        return
-    if not isinstance(message, str):
-        msg = f"the message is a {type(message).__name__}, and has to be a text"
-        raise RequestError(msg)
-    try:
-        message.encode()
-    except UnicodeEncodeError as problem:
-        msg = f"the message is not text that can be sent: {problem}"
-        raise RequestError(msg) from problem
-
-
-def _check_json(context: JSONValue) -> None:
-    try:
-        _encode(context)
-    except (TypeError, ValueError, RecursionError) as problem:
-        msg = f"the context has no JSON form: {problem}"
-        raise RequestError(msg) from problem
-
-
-_encode = msgspec.json.Encoder().encode
-
-
 class TurnStream:
     """A turn as it happens. Made by `Session.stream`; iterate over it.
 
@@ -387,15 +332,3 @@ class TextPieces:
                 ) if span == self._span:
                     return piece
         raise StopAsyncIteration
-
-
-def _fitting(schema: LoadedSchema, given: JSONValue, name: str) -> JSONValue:
-    """Context that fits a schema; where none is given, an empty value that does."""
-    candidates: list[JSONValue] = [{}, ""] if given is msgspec.UNSET else [given]
-    checks = [schema.validator.check(candidate) for candidate in candidates]
-    for checked in checks:
-        if checked.is_valid:
-            return checked.value
-    words = problem_words(checks[0].problems)
-    msg = f"the context does not fit {name}: {words}"
-    raise RequestError(msg)
