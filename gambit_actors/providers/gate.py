@@ -24,6 +24,8 @@ import trio
 from gambit_actors.providers.endpoints import Pace
 from gambit_actors.providers.pacing import Sent, Tempo
 
+_LEAST_WAIT_SECONDS = 1e-6
+
 
 class GateState(msgspec.Struct, frozen=True, kw_only=True):
     """What a gate is doing.
@@ -141,7 +143,8 @@ class Gate:
                     free_at = self._tempo.free_at(tokens, now)
                 if free_at <= now:
                     return self._tempo.on_sent(tokens, now)  # noqa: ASYNC910  # it waited
-                await waiter.wait(free_at - now)
+                # Rounding may wake it a hair too early: then it waits for a little.
+                await waiter.wait(max(free_at - now, _LEAST_WAIT_SECONDS))
         finally:
             # Gone or given up: the one behind it is first now, and has to look.
             del self._waiting[waiter]
@@ -149,13 +152,15 @@ class Gate:
 
     def leave(self) -> None:
         """A request is over."""
-        self._tempo.on_ended()
-        self._wake_first()
+        self._tempo.open -= 1
+        if self._waiting:
+            self._wake_first()
 
     def on_success(self) -> None:
         """The server has answered."""
         self._tempo.on_success(len(self._waiting))
-        self._wake_first()
+        if self._waiting:
+            self._wake_first()
 
     def on_refused(self, sent: Sent, asked: float | None) -> None:
         """The server has refused."""

@@ -19,6 +19,8 @@ WINDOW_SECONDS = 60.0
 LONGEST_PAUSE_SECONDS = 60.0
 """However long a server asks to be left alone, it is asked again after this."""
 
+_WHOLE_ROUND = 1 - 1e-9  # Fractions are added up, with errors.
+
 
 class Sent:
     """A request that may go, or went.
@@ -30,17 +32,18 @@ class Sent:
 
     __slots__ = ("at", "is_counted", "tokens")
 
-    def __init__(self, at: float, tokens: int) -> None:
+    def __init__(self, at: float, tokens: int, *, is_counted: bool) -> None:
         self.at = at
         self.tokens = tokens
-        self.is_counted = False
+        self.is_counted = is_counted  # Whether it is in the minute that is counted.
 
 
 class Tempo:
     """The state of what one server stands, for all who ask it.
 
     Attributes:
-        open: how many requests are open.
+        open: how many requests are open; whoever ends one takes it off.
+        limit: how many may be.
         paused_until: before then no request may go.
     """
 
@@ -50,38 +53,31 @@ class Tempo:
         self._most = max(1, pace.most_at_once)
         self._is_adaptive = pace.is_adaptive
         start = pace.start_at_once if pace.is_adaptive else self._most
-        self._limit = float(min(max(1, start), self._most))
+        self.limit = min(max(1, start), self._most)
+        self._rounds = 0.0  # How far the limit is on its way to the next.
         self._was_refused = False
         self._halved_at = -math.inf
-        self._most_requests = pace.requests_per_minute
-        self._most_tokens = pace.tokens_per_minute
-        self._has_rate = not self._most_requests is self._most_tokens is None
+        self._most_requests = _from_one(pace.requests_per_minute)
+        self._most_tokens = _from_one(pace.tokens_per_minute)
+        self._has_rate = (self._most_requests or self._most_tokens) is not None
         self._sent: deque[Sent] = deque()
         self._tokens = 0
-
-    @property
-    def limit(self) -> int:
-        """How many requests may be open."""
-        return int(self._limit)
 
     def free_at(self, tokens: int, now: float) -> float:
         """When the next request may go: now or later, or infinity.
 
         Infinity is for one that has to wait until another has ended.
         """
-        if self.open >= int(self._limit):
+        if self.open >= self.limit:
             return math.inf
-        free_at = self.paused_until
-        if self._has_rate:
-            free_at = max(free_at, self._within_rate_at(tokens, now))
-        return max(free_at, now)
+        free_at = self._within_rate_at(tokens, now) if self._has_rate else now
+        return max(self.paused_until, free_at)
 
     def on_sent(self, tokens: int, now: float) -> Sent:
         """A request goes, which `free_at` has said it may."""
-        sent = Sent(now, tokens)
+        sent = Sent(now, tokens, is_counted=self._has_rate)
         self.open += 1
         if self._has_rate:
-            sent.is_counted = True
             self._sent.append(sent)
             self._tokens += tokens
         return sent
@@ -94,10 +90,13 @@ class Tempo:
 
     def on_success(self, waiting: int) -> None:
         """The server has answered; so many others wait for their turn."""
-        is_held_back = self.open + waiting >= int(self._limit)
-        if self._is_adaptive and is_held_back and self._limit < self._most:
-            step = 1.0 / int(self._limit) if self._was_refused else 1.0
-            self._limit = min(self._limit + step, float(self._most))
+        if self.limit >= self._most or self.open + waiting < self.limit:
+            return
+        if self._is_adaptive:
+            self._rounds += 1.0 / self.limit if self._was_refused else 1.0
+            if self._rounds >= _WHOLE_ROUND:
+                self._rounds = 0.0
+                self.limit += 1
 
     def on_refused(self, sent: Sent, asked: float | None, now: float) -> None:
         """The server has more than it can do, and may have asked for a pause."""
@@ -109,11 +108,8 @@ class Tempo:
             self.paused_until = max(self.paused_until, until)
         if sent.at > self._halved_at:
             self._halved_at = now
-            self._limit = max(1.0, float(int(self._limit) // 2))
-
-    def on_ended(self) -> None:
-        """A request is over, in whatever way."""
-        self.open -= 1
+            self.limit = max(1, self.limit // 2)
+            self._rounds = 0.0
 
     def _within_rate_at(self, tokens: int, now: float) -> float:
         """When a request keeps within what is allowed in a minute."""
@@ -123,15 +119,16 @@ class Tempo:
             sent.popleft().is_counted = False
         free_at = now
         if self._most_requests is not None and len(sent) >= self._most_requests:
-            first = len(sent) - max(1, self._most_requests)
+            first = len(sent) - self._most_requests
             free_at = sent[first].at + WINDOW_SECONDS
         if self._most_tokens is not None:
-            free_at = max(free_at, self._within_tokens_at(tokens, now))
+            over = self._tokens + tokens - self._most_tokens
+            free_at = max(free_at, self._without_at(over, now))
         return free_at
 
-    def _within_tokens_at(self, tokens: int, now: float) -> float:
+    def _without_at(self, over: int, now: float) -> float:
+        """When so many tokens will have been sent more than a minute ago."""
         # One that alone is more than a minute's worth goes when it is alone.
-        over = self._tokens + tokens - (self._most_tokens or 0)
         free_at = now
         for sent in self._sent:
             if over <= 0:
@@ -139,3 +136,8 @@ class Tempo:
             over -= sent.tokens
             free_at = sent.at + WINDOW_SECONDS
         return free_at
+
+
+def _from_one(most: int | None) -> int | None:
+    """A rate. Of a rate of nothing, nobody would ever see the end."""
+    return None if most is None else max(1, most)
