@@ -117,11 +117,13 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         seconds: of one run: the mean of each chunk of runs, or each run; of all of
             them if they were at once.
+        cpu_seconds: how much of that the processor worked for it, in all its threads.
         peak_mb: the most memory it had while they ran; None where that is not known.
         kb_per_run: how much of it came with each run that was alive.
     """
 
     seconds: list[float]
+    cpu_seconds: list[float] = []
     peak_mb: float | None = None
     kb_per_run: float | None = None
 

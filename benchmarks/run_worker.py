@@ -53,7 +53,7 @@ async def _measure(job: Job, contender: Contender, at_once: AtOnce) -> Finding:
     async with contender.open_runs(case.workload, variant) as run_once:
         match case.how:
             case "in a row":
-                return Finding(seconds=await _in_a_row(run_once, case.seconds))
+                return await _in_a_row(run_once, case.seconds)
             case "singly":
                 return Finding(seconds=await _singly(run_once, case.count))
             case "at once":
@@ -61,20 +61,22 @@ async def _measure(job: Job, contender: Contender, at_once: AtOnce) -> Finding:
                     return await _crowd(run_once, case.count, at_once)
 
 
-async def _in_a_row(run_once: RunOnce, seconds: float) -> list[float]:
+async def _in_a_row(run_once: RunOnce, seconds: float) -> Finding:
     await run_once()
     for _ in range(WARM_UP_RUNS):
         await run_once()
-    clock = time.perf_counter
+    clock, cpu_clock = time.perf_counter, time.process_time
     means: list[float] = []
+    cpu_means: list[float] = []
     ends_at = clock() + seconds
     while not means or clock() < ends_at:
-        runs, began = 0, clock()
+        runs, began, cpu_began = 0, clock(), cpu_clock()
         while runs < CHUNK_RUNS or clock() < began + CHUNK_SECONDS:
             await run_once()
             runs += 1
         means.append((clock() - began) / runs)
-    return means
+        cpu_means.append((cpu_clock() - cpu_began) / runs)
+    return Finding(seconds=means, cpu_seconds=cpu_means)
 
 
 async def _singly(run_once: RunOnce, count: int) -> list[float]:
@@ -91,14 +93,15 @@ async def _crowd(run_once: RunOnce, count: int, at_once: AtOnce) -> Finding:
     gc.collect()
     before = _memory_kb("VmRSS")
     _forget_peak()
-    began = time.perf_counter()
+    began, cpu_began = time.perf_counter(), time.process_time()
     await at_once(run_once, count)
-    taken = time.perf_counter() - began
+    taken, cpu = time.perf_counter() - began, time.process_time() - cpu_began
     peak = _memory_kb("VmHWM")
     if before is None or peak is None:
-        return Finding(seconds=[taken])
+        return Finding(seconds=[taken], cpu_seconds=[cpu])
     return Finding(
         seconds=[taken],
+        cpu_seconds=[cpu],
         peak_mb=peak / _KILOBYTE,
         kb_per_run=(peak - before) / count,
     )

@@ -70,6 +70,16 @@ def test_a_target_can_be_missed() -> None:
     assert (peers.found, peers.is_met) == (2.0 / 3.0, False)
 
 
+def test_what_the_processor_worked_is_judged_and_not_what_else_it_did() -> None:
+    """On a busy machine the wall time says what others did, so it does not count."""
+    floor = Finding(seconds=[9.0], cpu_seconds=[1.0])
+    ours = Finding(seconds=[1.0], cpu_seconds=[3.0])
+    found = {FLOOR: floor, OURS: ours}
+    costs = [RunCost.of(W1.title, name, [finding]) for name, finding in found.items()]
+    time, _ = judge([W1], costs)
+    assert (time.found, time.is_met) == (3.0, False)
+
+
 def test_a_peer_that_is_missing_leaves_the_question_open() -> None:
     """Faster than those who are there says nothing about who is not."""
     costs = costs_of(W1, {FLOOR: 1.0, OURS: 2.0, AUTOGEN: 4.0})
