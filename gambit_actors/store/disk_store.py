@@ -109,6 +109,7 @@ class DiskStore:
         # None for a run that is about to be taken over.
         self._logs: dict[str, DiskLog | None] = {}
         self._writers: Writers | None = None
+        self._keeps_names = False
         self._taking = trio.Lock()
         self._threads = trio.CapacityLimiter(_THREADS)
 
@@ -167,7 +168,7 @@ class DiskStore:
         await trio.lowlevel.checkpoint_if_cancelled()
         path, writers = self._text_path_of(run.run_id), self._opened()
         self._reserve(run.run_id, writers)
-        file = LogFile(path, self._descriptors, self._calls)
+        file = LogFile(path, self._descriptors, self._calls, is_named=self._keeps_names)
         lines = LineWriter(writers.id)
         log = DiskLog(run.run_id, self._means, file=file, lines=lines, first=[run])
         self._logs[run.run_id] = log
@@ -238,7 +239,13 @@ class DiskStore:
             crc=contents.crc,
             ts=contents.lines[-1].ts,
         )
-        file = LogFile(str(path), self._descriptors, self._calls, found=taken.found)
+        file = LogFile(
+            str(path),
+            self._descriptors,
+            self._calls,
+            found=taken.found,
+            is_named=self._keeps_names,
+        )
         return DiskLog(run_id, self._means, file=file, lines=lines)
 
     def _opened(self) -> Writers:
@@ -264,6 +271,7 @@ class DiskStore:
         if self._means.durability != "none":
             for path in missing:
                 sync_folder(str(path.parent), self._calls)
+        self._keeps_names = self._calls.keeps_names(str(self.folder))
         writers.prepare()
 
     @asynccontextmanager

@@ -24,6 +24,7 @@ from contextlib import contextmanager, suppress
 import msgspec
 
 from gambit_actors.errors import LogBroken, LogLost, StoreError
+from gambit_actors.store.file_systems import keeps_names
 
 OWNER_ONLY = 0o600
 """Logs have whole conversations in them."""
@@ -65,6 +66,7 @@ class FileCalls(msgspec.Struct, frozen=True, kw_only=True):
     ftruncate: Callable[[int, int], None] = os.ftruncate
     fstat: Callable[[int], os.stat_result] = os.fstat
     close: Callable[[int], None] = os.close
+    keeps_names: Callable[[str], bool] = keeps_names
     now: Callable[[], float] = time.perf_counter
 
 
@@ -166,6 +168,8 @@ class LogFile:
     Args:
         path: where it is, or is to be.
         found: what was found there, for a log that is gone on with.
+        is_named: whether its name is on the disk when it is synced, without its folder
+            being synced, too.
 
     Attributes:
         size: how many bytes of it are good.
@@ -188,12 +192,13 @@ class LogFile:
         calls: FileCalls,
         *,
         found: FoundFile | None = None,
+        is_named: bool = False,
     ) -> None:
         self.path = path
         self.size = found.size if found else 0
         self._identity = found.identity if found else None
-        # Whether the folder is known to keep the name of the file.
-        self._is_named = found is not None
+        # Of one that was found, nobody knows: who made it may have been killed before.
+        self._is_named = is_named
         self._descriptors = descriptors
         self._calls = calls
         self._fault: Callable[[], StoreError] | None = None

@@ -19,6 +19,7 @@ class Disk:
         on_write: is called in the middle of each write.
         interruptions: how many writes a signal is going to interrupt.
         sync_seconds: how long its clock says that a sync takes.
+        keeps_names: whether a new file that is synced keeps its name by itself.
         done: how often each call was made.
         threads: those that it was synced from.
         gate: syncs wait for this.
@@ -32,6 +33,7 @@ class Disk:
         self.on_write: Callable[[], object] = bool
         self.interruptions = 0
         self.sync_seconds = 0.0
+        self.keeps_names = False
         self.done: Counter[str] = Counter()
         self.threads: list[int] = []
         self.gate = threading.Event()
@@ -51,6 +53,7 @@ class Disk:
             fsync=self._fsync,
             ftruncate=self._ftruncate,
             close=self._close,
+            keeps_names=lambda _folder: self.keeps_names,
             now=lambda: self._now,
         )
 

@@ -139,8 +139,8 @@ def test_a_sync_that_failed_is_not_tried_again(tmp_path: Path, name: str) -> Non
     assert disk.done["fdatasync"] == 1
 
 
-def test_a_folder_is_synced_with_the_first_sync_of_a_new_file(tmp_path: Path) -> None:
-    """The name of a file is on the disk when its first synced batch is."""
+def test_a_folder_is_synced_with_the_first_sync_of_a_file(tmp_path: Path) -> None:
+    """The name is on the disk with the first synced batch, also of a file found."""
     disk, path = Disk(), tmp_path / "a.jsonl"
     file = file_at(path, disk)
     for _ in range(3):
@@ -150,9 +150,22 @@ def test_a_folder_is_synced_with_the_first_sync_of_a_new_file(tmp_path: Path) ->
 
     calls = disk.calls
     old = LogFile(str(path), Descriptors(1, calls), calls, found=found_at(path))
-    old.append(b"two\n")
-    old.sync()
-    assert disk.done["fsync"] == 1
+    for _ in range(2):
+        old.append(b"two\n")
+        old.sync()
+    assert disk.done["fsync"] == 2
+
+
+def test_a_file_that_keeps_its_name_is_synced_alone(tmp_path: Path) -> None:
+    """Where a file system writes both at once, the folder is left alone."""
+    disk = Disk()
+    calls = disk.calls
+    path = str(tmp_path / "a.jsonl")
+    file = LogFile(path, Descriptors(1, calls), calls, is_named=True)
+    file.append(b"one\n")
+    file.sync()
+
+    assert (disk.done["fsync"], disk.done["fdatasync"]) == (0, 1)
 
 
 def test_a_folder_that_cannot_be_synced_is_left_at_that(tmp_path: Path) -> None:

@@ -96,6 +96,24 @@ async def test_a_run_is_synced_as_often_as_it_has_to_be(
     assert disk.done["fdatasync"] == sum(syncs)
 
 
+@pytest.mark.parametrize("is_kept", [True, False])
+async def test_a_store_asks_whether_files_keep_their_names(
+    tmp_path: Path, *, is_kept: bool
+) -> None:
+    """Of new files and of those that are gone on with, folders are synced or not."""
+    disk = Disk()
+    disk.keeps_names = is_kept
+    async with DiskStore(tmp_path, calls=disk.calls) as store:
+        log = await store.open_log(START)
+        await log.append([STARTED])
+        await log.aclose()
+        found = await store.reopen_log("run_1")
+        await found.log.append([STARTED])
+
+    assert disk.done["fsync"] == (0 if is_kept else 2)
+    assert disk.done["fdatasync"] == 2
+
+
 async def test_what_is_left_is_synced_at_the_end(tmp_path: Path) -> None:
     """A log that is closed, by itself or with its store, is all on the disk."""
     disk = Disk()
