@@ -39,6 +39,7 @@ class DiskLog:
         "_lines",
         "_means",
         "_owes",
+        "_parent_run_id",
         "_secrets",
         "_turn",
         "run_id",
@@ -52,8 +53,10 @@ class DiskLog:
         file: LogFile,
         lines: LineWriter,
         first: Sequence[Entry] = (),
+        parent_run_id: str | None = None,
     ) -> None:
         self.run_id = run_id
+        self._parent_run_id = parent_run_id
         self._means = means
         self._file = file
         self._lines = lines
@@ -90,6 +93,7 @@ class DiskLog:
         if has_turn:
             await self._turn.acquire()
         syncer = self._means.syncer
+        syncer.note_run(self.run_id, self._parent_run_id)
         try:
             if self._write(entries) and not syncer.sync_nowait(self._file):
                 if not has_turn:
@@ -100,7 +104,7 @@ class DiskLog:
             raise
         except StoreError:
             self._owes = False  # It was said; nothing is made better by another sync.
-            self._means.forget(self)
+            self._forget()
             raise
         finally:
             if has_turn:
@@ -145,4 +149,8 @@ class DiskLog:
         if not self._is_closed:
             self._is_closed = True
             self._file.close()
-            self._means.forget(self)
+            self._forget()
+
+    def _forget(self) -> None:
+        self._means.syncer.forget_run(self.run_id)
+        self._means.forget(self)

@@ -170,7 +170,14 @@ class DiskStore:
         self._reserve(run.run_id, writers)
         file = LogFile(path, self._descriptors, self._calls, is_named=self._keeps_names)
         lines = LineWriter(writers.id)
-        log = DiskLog(run.run_id, self._means, file=file, lines=lines, first=[run])
+        log = DiskLog(
+            run.run_id,
+            self._means,
+            file=file,
+            lines=lines,
+            first=[run],
+            parent_run_id=run.parent_run_id,
+        )
         self._logs[run.run_id] = log
         return log
 
@@ -246,7 +253,11 @@ class DiskStore:
             found=taken.found,
             is_named=self._keeps_names,
         )
-        return DiskLog(run_id, self._means, file=file, lines=lines)
+        run = contents.entries[0]
+        parent = run.parent_run_id if isinstance(run, RunStarted) else None
+        return DiskLog(
+            run_id, self._means, file=file, lines=lines, parent_run_id=parent
+        )
 
     def _opened(self) -> Writers:
         if self._writers is None:

@@ -5,9 +5,11 @@ machine they have to be synced, which is what keeping a log costs. So by default
 done where it counts: before a side effect begins, and before a result is shown.
 
 Where: a sync on a fast disk takes about as long as handing it to a thread and back, so
-it is done in place, in Trio's own thread. On a slow disk that would hold up every run
-of the process, so there it is done in a few threads. Which of the two a disk is, is
-known from the last few syncs.
+for a run that is alone it is done in place, in Trio's own thread. On a slow disk that
+would hold up everybody in the process. And while many runs are at work it would have
+them wait for each other, where a disk writes for several in the time it takes for one.
+So then it is done in a few threads. Which of the two a disk is, is known from the last
+few syncs; who is alone, from who wrote last.
 """
 
 from collections import deque
@@ -74,11 +76,31 @@ class Syncer:
         self._limiter = trio.CapacityLimiter(SYNC_THREADS)
         self._seconds: deque[float] = deque([0.0], maxlen=_REMEMBERED)
         self._waiting = 0
+        self._last_run: str | None = None
+        self._is_alone = True
 
     @property
     def is_in_place(self) -> bool:
         """Whether the next sync will be done in place."""
-        return not self._waiting and max(self._seconds) < FAST_SECONDS
+        return (
+            self._is_alone and not self._waiting and max(self._seconds) < FAST_SECONDS
+        )
+
+    def note_run(self, run_id: str, parent_run_id: str | None) -> None:
+        """Note which run writes now, and with that, whether it is alone.
+
+        It is not if another one was the last to write and has not ended. A run that
+        was begun by that other one is: the other one waits for it.
+        """
+        last = self._last_run
+        self._is_alone = last is None or last in (run_id, parent_run_id)
+        self._last_run = run_id
+
+    def forget_run(self, run_id: str) -> None:
+        """Note that a run will not write any more."""
+        # In a crowd somebody ends all the time, and whoever comes next is not alone.
+        if self._is_alone and self._last_run == run_id:
+            self._last_run = None
 
     def sync_nowait(self, file: LogFile) -> bool:
         """Sync a log in place, if that is how it is done now.

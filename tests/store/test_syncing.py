@@ -155,6 +155,69 @@ async def test_a_fast_disk_is_synced_in_place(tmp_path: Path) -> None:
     assert disk.threads == [HERE]
 
 
+async def test_runs_that_are_at_work_at_once_are_synced_in_threads(
+    tmp_path: Path,
+) -> None:
+    """Also on a fast disk; one that goes on alone, or ends, is in nobody's way."""
+    disk = Disk()
+    async with DiskStore(tmp_path, calls=disk.calls) as store:
+        one = await store.open_log(START)
+        two = await store.open_log(RunStarted(run_id="run_2", deck="d"))
+        for log in (one, two, one, two, two):
+            await log.append([STARTED])
+        await two.append([ENDED, OVER])
+        await one.append([ENDED])
+
+    in_place = [thread == HERE for thread in disk.threads]
+    assert in_place == [True, False, False, False, True, True, True]
+
+
+async def test_a_crowd_is_not_alone_because_somebody_ended(tmp_path: Path) -> None:
+    """Runs that each write once and end are all synced in threads."""
+    disk = Disk()
+    async with DiskStore(tmp_path, calls=disk.calls) as store:
+        logs = [
+            await store.open_log(RunStarted(run_id=f"run_{number}", deck="d"))
+            for number in range(4)
+        ]
+        await logs[3].append([KEPT])
+        for log in logs:
+            await log.append([ENDED, OVER])
+
+    assert HERE not in disk.threads
+
+
+async def test_runs_after_each_other_are_each_alone(tmp_path: Path) -> None:
+    """A run that begins when the one before has ended is synced in place."""
+    disk = Disk()
+    async with DiskStore(tmp_path, calls=disk.calls) as store:
+        for number in range(4):
+            run = RunStarted(run_id=f"run_{number}", deck="d")
+            log = await store.open_log(run)
+            await log.append([STARTED])
+            await log.append([ENDED, OVER])
+
+    assert disk.threads == [HERE] * 8
+
+
+async def test_a_run_and_the_child_it_waits_for_are_one(tmp_path: Path) -> None:
+    """A child writes while its parent waits, before and after a restart: in place."""
+    child = RunStarted(run_id="run_2", deck="c", parent_run_id="run_1")
+    disk = Disk()
+    async with DiskStore(tmp_path, calls=disk.calls) as store:
+        parent = await store.open_log(START)
+        await parent.append([CHILD])
+        log = await store.open_log(child)
+        await log.append([STARTED])
+    async with DiskStore(tmp_path, calls=disk.calls) as store:
+        found = await store.reopen_log("run_1")
+        log = (await store.reopen_log("run_2")).log
+        await log.append([ENDED, OVER])
+        await found.log.append([ENDED, OVER])
+
+    assert disk.threads == [HERE] * 4
+
+
 async def test_a_slow_disk_is_synced_in_threads_until_it_is_fast_again(
     tmp_path: Path,
 ) -> None:
