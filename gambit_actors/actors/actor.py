@@ -128,7 +128,7 @@ class DeckActor:
         self._is_last = False
         # The calls of this pass, which were noted as begun along with the answer.
         self._begun: dict[str, PlannedCall] = {}
-        self._teller = Teller(tree.tracer, run, program, self.span)
+        self._teller = Teller(tree.tracer, run, program, self.span, mode=tree.mode)
         self._log = RunLog(tree, run, self._teller, reopened)
         self._append = self._log.append
         self._answer: Response | None = None

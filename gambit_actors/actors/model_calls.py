@@ -91,7 +91,8 @@ class ModelCalls:
             account: what the invocation may spend.
             touch: told when there is a sign of life.
         """
-        names = self._program.deck.model_params.models or self._tree.default_models
+        tree, named = self._tree, self._program.deck.model_params.models
+        names = tree.forced_models or named or tree.default_models
         if not names:
             await trio.lowlevel.checkpoint()
             return Failure(

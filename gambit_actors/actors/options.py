@@ -10,6 +10,7 @@ from gambit_actors.deck.permissions import Permissions
 from gambit_actors.errors import RequestError
 from gambit_actors.run.budgets import Price
 from gambit_actors.run.programs import RuntimeTool
+from gambit_actors.trace.events import Mode
 
 
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,6 +26,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         limits: beyond which no deck of the run can go.
         permissions: what narrows those of the deck; None leaves them.
         models: asked where a deck names none.
+        forces_models: whether they are asked also where a deck names others.
+        mode: what traces say of model calls, ``responses`` or ``chat``.
         prices: what models cost, by name; without one, what a run costs is unknown.
         runtime_tools: external tools that every deck of the run is offered.
         unconfined: actions that may run without the confinement that their
@@ -40,6 +43,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits = Limits()
     permissions: Permissions | None = None
     models: tuple[str, ...] = ()
+    forces_models: bool = False
+    mode: Mode = "responses"
     prices: dict[str, Price] = {}
     runtime_tools: tuple[RuntimeTool, ...] = ()
     unconfined: frozenset[str] = frozenset()
@@ -50,6 +55,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         _check_number("max_tool_calls", self.max_tool_calls, least=1, is_whole=True)
         _check_number("tool_seconds", self.tool_seconds, least=0)
         self._check_limits()
+        if self.forces_models and not self.models:
+            raise RequestError("forces_models needs models to be asked")
         for name, price in self.prices.items():
             _check_number(f"the price of {name}: input", price.input, least=0)
             _check_number(f"the price of {name}: output", price.output, least=0)

@@ -313,6 +313,8 @@ class Runtime:
             real_path=self._real_path,
             sources=self._sources,
             default_models=options.models,
+            forced_models=options.models if options.forces_models else (),
+            mode=options.mode,
             unconfined=options.unconfined,
             meta=SessionMeta(),
             threads=self._threads,

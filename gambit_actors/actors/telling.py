@@ -32,11 +32,27 @@ class Teller:
         parent: the span that it is in; None for a root.
     """
 
-    __slots__ = ("_program", "_run", "deck", "parent", "run_id", "span", "tracer")
+    __slots__ = (
+        "_mode",
+        "_program",
+        "_run",
+        "deck",
+        "parent",
+        "run_id",
+        "span",
+        "tracer",
+    )
 
     def __init__(
-        self, tracer: Tracer, run: RunStarted, program: Program, span: str
+        self,
+        tracer: Tracer,
+        run: RunStarted,
+        program: Program,
+        span: str,
+        *,
+        mode: events.Mode = "responses",
     ) -> None:
+        self._mode = mode
         self.tracer = tracer
         self.run_id = run.root_run_id or run.run_id
         self.deck = program.name
@@ -117,6 +133,7 @@ class Teller:
                     deck_path=self.deck,
                     model=model,
                     pass_number=pass_number,
+                    mode=self._mode,
                     item_count=len(items),
                     tool_count=len(tools),
                     response_items=tuple(items[len(items) - new :]),
@@ -149,6 +166,7 @@ class Teller:
                 pass_number=pass_number,
                 status=response.status if response else unanswered,
                 finish_reason=_finish_reason(response),
+                mode=self._mode,
                 message=response.output_text if response else "",
                 response_items=response.output if response else (),
                 usage=response.usage if response else None,

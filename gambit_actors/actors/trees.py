@@ -25,6 +25,7 @@ from gambit_actors.run.ports import LogStore, ModelProvider
 from gambit_actors.run.programs import Program
 from gambit_actors.run.states import RunState
 from gambit_actors.run.steps import MAX_PASSES
+from gambit_actors.trace.events import Mode
 from gambit_actors.trace.tracer import Tracer
 
 MAX_DEPTH = 3
@@ -174,6 +175,9 @@ class RunTree(msgspec.Struct, kw_only=True, eq=False):
 
     Attributes:
         candidates: which models are asked for the names that decks give.
+        default_models: asked where a deck names none.
+        forced_models: asked whatever a deck names.
+        mode: what traces say of model calls.
         account: what the whole run has spent and may spend.
         settled: where those wait who can spend again when others have been served;
             None until somebody has to.
@@ -214,6 +218,8 @@ class RunTree(msgspec.Struct, kw_only=True, eq=False):
     real_path: Callable[[str], str]
     settled: trio.lowlevel.ParkingLot | None = None
     default_models: tuple[str, ...] = ()
+    forced_models: tuple[str, ...] = ()
+    mode: Mode = "responses"
     unconfined: frozenset[str] = frozenset()
     secrets: set[str] = set()
     sources: Sources = frozenset

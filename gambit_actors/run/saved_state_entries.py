@@ -79,15 +79,15 @@ def saved_state_from(
         previous: what the file had: what a run knows nothing of is kept from it, and
             so are the messages and refs that the run began with.
         new_id: mints the ids of new refs.
-        format: ``chat`` to have a chat stay one, without what a chat has no place for.
-            All else is saved as items.
+        format: ``chat`` to have a chat stay one, and what is new become one, without
+            what a chat has no place for. All else is saved as items.
     """
     if state.run is None:
         msg = "a run that has not started has no id to be saved under"
         raise GambitBug(msg)
     run = state.run
     if previous is None:
-        previous = SavedState(run_id=run.run_id, format="responses")
+        previous = SavedState(run_id=run.run_id, format=format or "responses")
     is_chat = previous.mode == "chat" and previous.items is None
     mode: Mode = "chat" if is_chat and format == "chat" else "responses"
     kept = msgspec.structs.replace(

@@ -261,6 +261,14 @@ def test_a_chat_stays_one_where_it_is_asked_for() -> None:
         assert other.items
 
 
+def test_what_is_new_becomes_a_chat_where_it_is_asked_for() -> None:
+    """A file that was not there before has messages and no items."""
+    run = going_on(loaded("chat_only"))
+    made = saved_state_from(run, None, new_ids(), format="chat")
+    assert (made.format, made.items) == ("chat", None)
+    assert made.messages
+
+
 def test_what_was_carried_out_is_saved_as_that() -> None:
     """In the middle of a turn the file has what is known of every call.
 
