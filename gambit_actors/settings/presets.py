@@ -27,6 +27,7 @@ PRESETS: dict[str, Server] = {
         Server(
             name="openrouter",
             dialect="openresponses",
+            flavour="openrouter",
             base_url="https://openrouter.ai/api/v1",
             key_names=("OPENROUTER_API_KEY",),
             url_names=("OPENROUTER_BASE_URL",),

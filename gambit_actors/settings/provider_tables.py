@@ -25,8 +25,19 @@ NO_FALLBACK = "none"
 
 DIALECTS: tuple[str, ...] = get_args(DialectName)
 
-FLAVOURS = ("openai", "openrouter", "ollama")
-"""What is known of servers that speak Chat Completions."""
+FLAVOURS: dict[str, tuple[str, ...]] = {
+    "openresponses": ("openrouter",),
+    "chat": (
+        "openai",
+        "openrouter",
+        "ollama",
+        "vllm",
+        "lm_studio",
+        "llama_cpp",
+        "generic",
+    ),
+}
+"""What is known of servers that speak a dialect in their own way."""
 
 _HISTORIES = ("sent", "kept")
 _SERVER = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
@@ -127,12 +138,14 @@ class ProviderTables:
         if "dialect" in changes:
             changes.setdefault("flavour", None)
         server = msgspec.structs.replace(before, **changes)
-        if server.flavour is not None and server.dialect != "chat":
+        flavours = FLAVOURS.get(server.dialect, ())
+        if server.flavour is not None and server.flavour not in flavours:
             message = (
-                f"providers.{name}.flavour is of the dialect chat, and this one speaks"
-                f" {server.dialect}."
+                f"providers.{name}.flavour is none of the dialect {server.dialect},"
+                f" which has {', '.join(flavours) or 'none'}."
             )
-            table.report("GD014", "error", message, key="flavour")
+            hint = did_you_mean(server.flavour, flavours)
+            table.report("GD012", "error", message, key="flavour", hint=hint)
         said = url_from(self._environment, server.url_names)
         if said is not None:
             server = msgspec.structs.replace(server, base_url=said)
@@ -181,10 +194,6 @@ def _check_keys(table: Table) -> None:
 
 def _dialect(table: Table, key: str) -> str | None:
     return table.choice(key, DIALECTS)
-
-
-def _flavour(table: Table, key: str) -> str | None:
-    return table.choice(key, FLAVOURS)
 
 
 def _history(table: Table, key: str) -> str | None:
@@ -282,7 +291,7 @@ def _fields(kind: type[msgspec.Struct]) -> tuple[str, ...]:
 
 _READERS: dict[str, tuple[str, Callable[[Table, str], object]]] = {
     "dialect": ("dialect", _dialect),
-    "flavour": ("flavour", _flavour),
+    "flavour": ("flavour", Table.text),
     "base_url": ("base_url", _base_url),
     "headers": ("headers", _headers),
     "history": ("history", _history),

@@ -116,7 +116,7 @@ def test_flags_say_how_servers_are_asked(
     assert settings.mode == mode
     router, openai = settings.servers["openrouter"], settings.servers["openai"]
     assert (router.dialect == "chat") == is_router_chat
-    assert router.flavour == ("openrouter" if is_router_chat else None)
+    assert router.flavour == "openrouter"
     assert openai.dialect == ("chat" if mode == "chat" else "openai")
     assert settings.servers["anthropic"].dialect == "anthropic"
 

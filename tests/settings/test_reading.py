@@ -120,8 +120,8 @@ def test_a_server_with_a_model_has_a_name_for_it() -> None:
         (
             '[providers.anthropic]\nflavour = "openai"\n',
             (
-                "providers.anthropic.flavour is of the dialect chat, and this one"
-                " speaks anthropic."
+                "providers.anthropic.flavour is none of the dialect anthropic, which"
+                " has none."
             ),
         ),
         (

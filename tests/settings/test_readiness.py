@@ -1,0 +1,50 @@
+"""What a name stands for, and what is missing before it can be asked."""
+
+import pytest
+
+from gambit_actors.settings.readiness import expanded, lack_of
+from tests.settings.reading import read
+
+ALIASES = """\
+[models.aliases]
+small = { model = ["openai/mini", "local"] }
+local = { model = ["ollama/llama3", "openai/mini"] }
+"""
+
+
+def test_a_name_stands_for_models_with_their_servers() -> None:
+    """Aliases are followed; what names no server is the fallback's."""
+    settings = read(ALIASES)
+    assert expanded(settings, "small") == ("openai/mini", "ollama/llama3")
+    assert expanded(settings, "gpt-5") == ("openrouter/gpt-5",)
+    none = read('[providers]\nfallback = "none"\n')
+    assert expanded(none, "gpt-5") == ("gpt-5",)
+
+
+@pytest.mark.parametrize(
+    ("model", "lack"),
+    [
+        ("openai/gpt-5", None),
+        ("ollama/llama3", None),
+        ("acme/large", None),
+        ("gemini/pro", "set GOOGLE_API_KEY or GEMINI_API_KEY to your key"),
+        ("anthropic/claude", "set ANTHROPIC_API_KEY to your key"),
+        ("scripted/x", "give its replies with --script FILE"),
+        ("opneai/gpt-5", "there is no provider 'opneai'. Did you mean openai?"),
+        ("gpt-5", "write PROVIDER/gpt-5, such as openai/gpt-5"),
+    ],
+)
+def test_what_is_missing_is_told(model: str, lack: str | None) -> None:
+    """By the name of the variable, or what was meant."""
+    settings = read("", {"OPENAI_API_KEY": "k"}, plugins=("acme",))
+    found = lack_of(settings, model)
+    assert found == lack or (lack is not None and found is not None and lack in found)
+
+
+def test_a_provider_that_is_like_none_is_told_with_those_there_are() -> None:
+    """All of them, as there are few."""
+    lack = lack_of(read(), "far/away")
+    assert lack == (
+        "there is no provider 'far'. There are anthropic, google, ollama, openai,"
+        " openresponses and openrouter."
+    )
