@@ -20,7 +20,7 @@ def main() -> None:
         [Reply(text="An actor is somebody with a mailbox. Who would you write to?")]
     )
 
-    result = run_sync(str(HELLO), message="What is an actor?", provider=model)
+    result = run_sync(str(HELLO), message="What is an actor?", models=model)
 
     print(result.text)
     print(f"({result.status}, {result.usage.total_tokens} tokens)")

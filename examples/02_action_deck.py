@@ -51,7 +51,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         write_decks(Path(folder, "desk"))
         model = ScriptedProvider(SCRIPT)
-        result = run_sync(f"{folder}/desk", message="My lamp broke.", provider=model)
+        result = run_sync(f"{folder}/desk", message="My lamp broke.", models=model)
     print(result.text, [item.type for item in result.items], sep="\n")
 
 

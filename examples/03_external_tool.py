@@ -8,7 +8,7 @@ from pathlib import Path
 
 import trio
 
-from gambit_actors import DiskReader, RunOptions, ScriptedProvider, open_runtime
+from gambit_actors import RunOptions, ScriptedProvider, open_runtime
 from gambit_actors.actors.hook import ExternalCall
 from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.providers.scripts import Call, Reply
@@ -41,7 +41,6 @@ async def main(folder: str) -> None:
     """Run the deck with the tool at hand."""
     async with open_runtime(
         ScriptedProvider(SCRIPT),
-        reader=DiskReader(),
         options=RunOptions(on_tool=on_tool),
     ) as runtime:
         result = await runtime.run(folder, message="I go to Bergen.")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import trio
 
-from gambit_actors import DiskReader, ScriptedProvider, open_runtime
+from gambit_actors import ScriptedProvider, open_runtime
 from gambit_actors.providers.scripts import Reply
 from gambit_actors.trace.events import ItemLogged
 
@@ -22,7 +22,7 @@ SCRIPT = [
 async def main() -> None:
     """Hold a conversation of three turns."""
     async with (
-        open_runtime(ScriptedProvider(SCRIPT), reader=DiskReader()) as runtime,
+        open_runtime(ScriptedProvider(SCRIPT)) as runtime,
         runtime.open_session(str(HELLO)) as session,
     ):
         # Words, as the model sends them.

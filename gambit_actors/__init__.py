@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from gambit_actors.actors.collector import collect_rarely
     from gambit_actors.actors.hook import ExternalCall
     from gambit_actors.actors.options import RunOptions
-    from gambit_actors.actors.runtime import open_runtime
     from gambit_actors.actors.sessions import RunResult
     from gambit_actors.actors.trees import Limits
     from gambit_actors.deck.compute import define_deck
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from gambit_actors.run.programs import RuntimeTool
     from gambit_actors.store.deck_files import DiskReader
     from gambit_actors.store.disk_store import DiskStore
+    from gambit_actors.wiring.runtime import open_runtime
 else:
     # Hidden from type checkers, who would take any name for one that exists.
     _HOMES = {
@@ -67,7 +67,7 @@ else:
         "collect_rarely": "gambit_actors.actors.collector",
         "define_deck": "gambit_actors.deck.compute",
         "load_deck": "gambit_actors.deck.loader",
-        "open_runtime": "gambit_actors.actors.runtime",
+        "open_runtime": "gambit_actors.wiring.runtime",
     }
 
     def __getattr__(name: str) -> object:
@@ -83,7 +83,7 @@ else:
 def run_sync(
     deck: "str | PathLike[str] | Deck",
     *,
-    provider: "ModelProvider",
+    models: "ModelProvider | str | None" = None,
     message: str | None = None,
     context: "JSONValue" = None,
     options: "RunOptions | None" = None,
@@ -92,29 +92,27 @@ def run_sync(
 
     Args:
         deck: where it is on disk, or a deck that was loaded.
-        provider: answers for models.
+        models: what answers for models, as for `open_runtime`.
         message: what the user says; None lets the deck speak first.
         context: what the deck is given to know; None for nothing.
         options: what is different from other runs.
 
     Raises:
         InvalidDeck: the deck has mistakes.
-        RequestError: the context does not fit the deck, or somebody has to speak first.
+        RequestError: the context does not fit the deck, or somebody has to speak first;
+            or settings have mistakes.
         RunFailed: there is no answer.
     """
     # Late, as all of this module: whoever imports us may want none of it.
     import msgspec  # noqa: PLC0415
     import trio  # noqa: PLC0415
 
-    from gambit_actors.actors.runtime import open_runtime  # noqa: PLC0415
-    from gambit_actors.store.deck_files import DiskReader  # noqa: PLC0415
+    from gambit_actors.wiring.runtime import open_runtime  # noqa: PLC0415
 
     given = msgspec.UNSET if context is None else context
 
     async def run() -> "RunResult":
-        async with open_runtime(provider, reader=DiskReader()) as runtime:
-            return await runtime.run(
-                deck, message=message, context=given, options=options
-            )
+        async with open_runtime(models, options=options) as runtime:
+            return await runtime.run(deck, message=message, context=given)
 
     return trio.run(run)

@@ -140,10 +140,10 @@ def test_run_sync_gives_the_answer_or_raises_plainly(tmp_path: Path) -> None:
     options = RunOptions(models=("scripted/m",), limits=Limits(max_passes=1))
     deck = str(tmp_path)
     result = run_sync(
-        deck, message="Hi.", context={"n": 7}, provider=model, options=options
+        deck, message="Hi.", context={"n": 7}, models=model, options=options
     )
     assert result.text == "Seven."
     with pytest.raises(RequestError, match="the key 'n' is missing"):
-        run_sync(deck, message="Hi.", provider=model)
+        run_sync(deck, message="Hi.", models=model)
     with pytest.raises(RunFailed, match="names no model"):
-        run_sync(deck, message="Hi.", context={"n": 7}, provider=model)
+        run_sync(deck, message="Hi.", context={"n": 7}, models=model)

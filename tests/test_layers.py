@@ -98,7 +98,7 @@ def make_package(folder: Path, sources: dict[str, str]) -> None:
     """Write a ``gambit_actors`` with the layers that exist and these modules."""
     packages = ["actors", "cli", "deck", "openresponses", "providers"]
     packages += ["providers/dialects", "run", "schema", "settings", "store"]
-    packages += ["testing", "trace"]
+    packages += ["testing", "trace", "wiring"]
     layers = {f"{name}/__init__.py": "" for name in packages}
     layers |= {"errors.py": "", "version.py": ""}
     for name, source in ({"__init__.py": ""} | layers | sources).items():

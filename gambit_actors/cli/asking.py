@@ -9,7 +9,6 @@ from pathlib import Path
 
 import msgspec
 
-from gambit_actors.actors.options import RunOptions
 from gambit_actors.actors.trees import Limits
 from gambit_actors.cli.deck_folders import PROMPT, find_decks, has_deck, is_deck_file
 from gambit_actors.cli.flow import printable
@@ -19,7 +18,6 @@ from gambit_actors.deck.legacy import modern_deck
 from gambit_actors.deck.loader import load_deck
 from gambit_actors.errors import BadScript
 from gambit_actors.openresponses.base import JSONValue
-from gambit_actors.providers.scripted import ScriptedProvider
 from gambit_actors.providers.scripts import (
     Script,
     script_from_jsonl,
@@ -33,10 +31,6 @@ from gambit_actors.store.syncing import Durability
 
 _MOST_DECKS = 5
 _CUT_CHARACTERS = 60
-_A_SCRIPT = """\
-  [[replies]]
-  text = "Hello."
-All that can be in one is in docs/reference/scripted.md."""
 _SAMPLES: dict[tuple[str, ...], JSONValue] = {
     ("string",): "...",
     ("integer",): 1,
@@ -51,6 +45,14 @@ class Playing(msgspec.Struct, frozen=True, kw_only=True):
     """The options of all commands that run a deck, by their names."""
 
     script: str | None = None
+    model: str | None = None
+    model_force: str | None = None
+    responses: bool | None = None
+    record: str | None = None
+    replay: str | None = None
+    env_file: str | None = None
+    settings: str | None = None
+    prices: str | None = None
     trace: str | None = None
     stream: bool = True
     verbose: bool = False
@@ -72,31 +74,6 @@ class Playing(msgspec.Struct, frozen=True, kw_only=True):
             timeout_seconds=self.timeout,
         )
 
-    @property
-    def run_options(self) -> RunOptions:
-        """What the runtime is told.
-
-        Raises:
-            Refused: a price is none.
-        """
-        return RunOptions(
-            unconfined=frozenset(self.unconfined),
-            models=("scripted/model",),
-            limits=self.limits,
-            prices=prices_from(self.price),
-        )
-
-    def provider(self, deck: str) -> ScriptedProvider:
-        """What answers for the models of a deck.
-
-        Raises:
-            InvalidDeck: the deck has mistakes.
-            Refused: there is nothing, or the script is none.
-        """
-        if self.script is None:
-            raise Refused(why_a_script(deck))
-        return ScriptedProvider(script_from(Path(self.script)))
-
 
 class Asked(Playing, frozen=True, kw_only=True):
     """The options of ``gambit run``, by their names."""
@@ -104,6 +81,7 @@ class Asked(Playing, frozen=True, kw_only=True):
     deck: str
     message: str | None = None
     context: str | None = None
+    init: str | None = None
     store: str | None = None
     state: str | None = None
 
@@ -194,20 +172,6 @@ def prices_from(given: tuple[str, ...]) -> dict[str, Price]:
             raise Refused(printable(f"--price {one} {msg}"))
         prices[model] = Price(input=into, output=out)
     return prices
-
-
-def why_a_script(path: str) -> str:
-    """What to say where nothing answers for the deck's model.
-
-    Raises:
-        InvalidDeck: the deck has mistakes.
-    """
-    deck = load_deck(DiskReader(), path).usable()
-    models = " or ".join(deck.model_params.models) or "the model of this deck"
-    return printable(
-        f"there is no provider for {models} yet: write down what the model says, and"
-        f" give it with --script FILE.toml:\n{_A_SCRIPT}"
-    )
 
 
 def context_hint(asked: Asked) -> str | None:

@@ -6,6 +6,7 @@ import click
 import msgspec
 
 from gambit_actors.actors.runtime import open_runtime
+from gambit_actors.cli.answering import Answering
 from gambit_actors.cli.asking import refuse_another_deck
 from gambit_actors.cli.resume import AskedToResume, go_on_with
 from gambit_actors.cli.stopping import run_until_stopped
@@ -35,7 +36,7 @@ def branch_from_options(options: Mapping[str, object]) -> int:
         refuse_damaged(run, asked.store)
         refuse_another_deck(asked.deck)
         if asked.message is not None:
-            asked.provider(asked.deck or run.path)  # Or there would be half of it.
+            Answering(asked, asked.deck or run.path)  # Or there would be half of it.
         begun: list[str] = []
 
         async def work() -> None:

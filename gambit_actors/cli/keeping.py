@@ -17,7 +17,7 @@ from gambit_actors.run.saved_state_entries import (
     entries_from_saved_state,
     saved_state_from,
 )
-from gambit_actors.run.saved_states import SavedState
+from gambit_actors.run.saved_states import Mode, SavedState
 from gambit_actors.run.states import state_from_entries
 from gambit_actors.store.disk_store import DiskStore
 from gambit_actors.store.log_reading import read_file
@@ -59,8 +59,14 @@ class Keeping:
         async with await self._session(runtime) as session:
             yield session
 
-    def save(self, run_id: str | None) -> None:
+    def save(self, run_id: str | None, *, mode: Mode) -> None:
         """Save the conversation, if that was asked for and there is one.
+
+        Args:
+            run_id: the run; None if it has not begun.
+            mode: the form of a new file. One that is there keeps its own, so that
+                nothing in it is lost; but a chat becomes more than one in responses
+                mode.
 
         Raises:
             StateNotSaved: it could not be.
@@ -70,7 +76,8 @@ class Keeping:
             return
         state = state_from_entries(self._entries(run_id))
         if state.items:
-            save_state(path, saved_state_from(state, self._previous, new_id))
+            saved = saved_state_from(state, self._previous, new_id, format=mode)
+            save_state(path, saved)
 
     async def _session(self, runtime: Runtime) -> AbstractAsyncContextManager[Session]:
         deck = self._deck()

@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 import click
 
-from gambit_actors.cli.options import playing
+from gambit_actors.cli.options import playing, set_up
 from gambit_actors.cli.store_commands import STORE_COMMANDS
 from gambit_actors.errors import GambitError
 
@@ -32,7 +32,7 @@ class _Commands(click.Group):
 def main() -> None:
     """Run decks: agents that are folders with a PROMPT.md.
 
-    So far: run decks with a scripted model, go on with runs that were interrupted,
+    Run them on real models or scripted ones, go on with runs that were interrupted,
     check decks, and decode the streams that models send.
     """
     if sys.stdout is None:
@@ -87,6 +87,7 @@ def check(**options: object) -> None:
     metavar="JSON|@FILE",
     help="What the deck is given to know: JSON, or @ and a file with JSON in it.",
 )
+@click.option("--init", metavar="JSON|@FILE", help="Deprecated: the same as --context.")
 @click.option("--store", metavar="DIR", help="Keep the log of the run in this folder.")
 @click.option(
     "--state",
@@ -100,11 +101,30 @@ def run(**options: object) -> None:
 
     DECK is a PROMPT.md or a folder with one. The answer goes to standard output, all
     else to standard error. Exits with 1 if there is no answer. With --store the run can
-    be gone on with after the process is gone: see gambit resume.
+    be gone on with after the process is gone: see gambit resume. Which models can be
+    asked is shown by gambit models.
     """
     from gambit_actors.cli.run import run_from_options
 
     sys.exit(run_from_options(options))
+
+
+@main.command()
+@click.argument("models", metavar="[MODEL]...", nargs=-1)
+@click.option(
+    "--ping", is_flag=True, help="Ask models for one word, to see if it works."
+)
+@click.option("--json", "as_json", is_flag=True, help="Write one JSON document.")
+@set_up
+def models(**options: object) -> None:
+    """Show which models can be asked, by which names, and what is missing.
+
+    With --ping, each MODEL is asked for one word; without MODEL, those are that the
+    settings name. Exits with 1 if one has no answer. No key is shown.
+    """
+    from gambit_actors.cli.models import models_from_options
+
+    sys.exit(models_from_options(options))
 
 
 @main.command()

@@ -9,12 +9,50 @@ Command: TypeAlias = Callable[..., Any]
 
 DEFAULT_STORE = "runs"
 
+_SETTINGS = (
+    click.option(
+        "--settings",
+        metavar="FILE",
+        type=click.Path(exists=True, dir_okay=False),
+        help="The settings (default: the nearest gambit.toml above the deck).",
+    ),
+    click.option(
+        "--env-file",
+        metavar="FILE",
+        type=click.Path(exists=True, dir_okay=False),
+        help="Read variables from here, too, such as .env; those that are set count.",
+    ),
+)
+
 _PLAYING = (
     click.option(
         "--script",
         metavar="FILE",
         type=click.Path(exists=True, dir_okay=False),
         help="What the model says: replies in TOML, or in JSON lines (.jsonl).",
+    ),
+    click.option(
+        "--model", metavar="NAME", help="The model to ask where a deck names none."
+    ),
+    click.option(
+        "--model-force", metavar="NAME", help="The model to ask, whatever decks name."
+    ),
+    click.option(
+        "--responses/--no-responses",
+        default=None,
+        help="Keep and trace the run as Open Responses (default), or as a chat.",
+    ),
+    click.option(
+        "--record",
+        metavar="FILE",
+        type=click.Path(dir_okay=False),
+        help="Write down all that models are asked and answer, for --replay.",
+    ),
+    click.option(
+        "--replay",
+        metavar="FILE",
+        type=click.Path(exists=True, dir_okay=False),
+        help="Answer from what was recorded, and ask no model.",
     ),
     click.option(
         "--stream/--no-stream",
@@ -58,6 +96,12 @@ _PLAYING = (
         help="What a million tokens of a model cost, in and out.",
     ),
     click.option(
+        "--prices",
+        metavar="FILE",
+        type=click.Path(exists=True, dir_okay=False),
+        help="What models cost, a TOML table for each.",
+    ),
+    click.option(
         "--timeout",
         metavar="SECONDS",
         type=click.FloatRange(min=0, min_open=True),
@@ -78,7 +122,14 @@ _PLAYING = (
 
 def playing(command: Command) -> Command:
     """Give a command that runs a deck the options for that."""
-    for option in reversed(_PLAYING):
+    for option in reversed((*_PLAYING, *_SETTINGS)):
+        command = option(command)
+    return command
+
+
+def set_up(command: Command) -> Command:
+    """Give a command the options that say where settings are."""
+    for option in reversed(_SETTINGS):
         command = option(command)
     return command
 

@@ -10,6 +10,7 @@ import msgspec
 
 from gambit_actors.actors.runtime import open_runtime
 from gambit_actors.actors.sessions import RunResult
+from gambit_actors.cli.answering import Answering
 from gambit_actors.cli.asking import Playing, refuse_another_deck
 from gambit_actors.cli.doubting import (
     answers_from,
@@ -25,7 +26,6 @@ from gambit_actors.cli.stored_runs import (
     worded,
 )
 from gambit_actors.errors import InDoubt
-from gambit_actors.providers.scripted import ScriptedProvider
 from gambit_actors.run.doubts import Answer
 from gambit_actors.store.deck_files import DiskReader
 from gambit_actors.store.disk_store import DiskStore
@@ -73,23 +73,22 @@ def go_on_with(
 
 def _go_on(asked: AskedToResume, run: RunSummary, answers: Mapping[str, Answer]) -> int:
     has_answer = run.status in ENDED or run.status == "waiting"
-    provider = ScriptedProvider([])
-    if asked.message is not None or not has_answer:
-        # Asked for now: without a model the run would go on to a failure.
-        provider = asked.provider(asked.deck or run.path)
+    # Looked at now: without a model the run would go on to a failure.
+    is_needed = asked.message is not None or not has_answer
+    answering = Answering(asked, asked.deck or run.path, is_needed=is_needed)
     stage, feed = Stage(asked), LiveFeed()
     stage.sinks.append(feed)
-    options = asked.run_options
 
     async def work() -> None:
         async with (
             DiskStore(asked.store, durability=asked.durability) as store,
+            answering.opened() as provider,
             open_runtime(
                 provider,
                 reader=DiskReader(),
                 store=store,
                 sinks=stage.sinks,
-                options=options,
+                options=answering.options,
             ) as runtime,
         ):
 

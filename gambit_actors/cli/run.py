@@ -11,6 +11,7 @@ import click
 import msgspec
 
 from gambit_actors.actors.runtime import Runtime, open_runtime
+from gambit_actors.cli.answering import Answering
 from gambit_actors.cli.asking import (
     Asked,
     context_from,
@@ -29,7 +30,7 @@ from gambit_actors.store.deck_files import DiskReader
 
 def run_from_options(options: Mapping[str, object]) -> int:
     """Run what the command line asks for; gives the exit code."""
-    asked = msgspec.convert(options, Asked)
+    asked = _modern(msgspec.convert(options, Asked))
     try:
         return _run(asked)
     except RequestError as problem:
@@ -40,23 +41,37 @@ def run_from_options(options: Mapping[str, object]) -> int:
         raise click.ClickException(printable(str(problem))) from problem
 
 
+def _modern(asked: Asked) -> Asked:
+    """What is asked with its old name as it is asked with its new one.
+
+    Raises:
+        Refused: it is asked with both.
+    """
+    if asked.init is None:
+        return asked
+    if asked.context is not None:
+        raise Refused("--init is the old name of --context: give one of them")
+    click.echo("--init is deprecated: write --context", err=True)
+    return msgspec.structs.replace(asked, context=asked.init, init=None)
+
+
 def _run(asked: Asked) -> int:
     refuse_what_is_no_deck(asked.deck)
     context = context_from(asked.context)
-    options = asked.run_options
-    provider = asked.provider(asked.deck)
+    answering = Answering(asked, asked.deck)
     keeping = Keeping(asked)
     stage = Stage(asked)
 
     async def work() -> None:
         async with (
             keeping.opened() as store,
+            answering.opened() as provider,
             open_runtime(
                 provider,
                 reader=DiskReader(),
                 store=store,
                 sinks=stage.sinks,
-                options=options,
+                options=answering.options,
             ) as runtime,
         ):
             await _show(runtime, asked, context, keeping=keeping, stage=stage)
@@ -64,7 +79,7 @@ def _run(asked: Asked) -> int:
     with stage.opened():
         code = run_until_stopped(work)
     code = code or stage.tell_end(is_kept=asked.store is not None)
-    keeping.save(stage.ending.run_id)
+    keeping.save(stage.ending.run_id, mode=answering.options.mode)
     stage.tell_how_to_go_on(asked.store)
     return code
 

@@ -8,8 +8,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from gambit_actors.openresponses.requests import CreateResponse
 from gambit_actors.providers.endpoints import History, Pace, Retries, Secret, Timeouts
+from gambit_actors.providers.router import Alias
 from gambit_actors.run.budgets import Price
 from gambit_actors.trace.events import Mode
 
@@ -73,19 +73,6 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
         if self.needs_key and self.key is None:
             return f"set {self.key_hint} to your key"
         return None
-
-
-class Alias(msgspec.Struct, frozen=True, kw_only=True):
-    """Another name for one model, or for several in the order in which to ask them.
-
-    Attributes:
-        models: names of models, or other aliases.
-        params: what is asked of them where a deck asks for nothing else.
-    """
-
-    models: tuple[str, ...]
-    params: CreateResponse = CreateResponse()
-    description: str = ""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,9 +7,9 @@ from gambit_actors.deck.model import ModelParams
 from gambit_actors.deck.sections import read_model_params
 from gambit_actors.deck.tables import Table
 from gambit_actors.openresponses.describing import shown
+from gambit_actors.providers.router import Alias
 from gambit_actors.run.budgets import Price
 from gambit_actors.run.model_params import request_of_params
-from gambit_actors.settings.model import Alias
 from gambit_actors.settings.provider_tables import check_all_keys
 
 ALIAS_KEYS = ("model", "description", "params")

@@ -180,7 +180,7 @@ def check_all_keys(table: Table, known: Collection[str]) -> None:
 
 def _check_keys(table: Table) -> None:
     """Refuse what is not known, and a key of a server before anybody looks at it."""
-    known = _READERS.keys() | {"key_env"}
+    known = set(SERVER_KEYS)
     keys = {
         name
         for name in table.values.keys() - known
@@ -302,3 +302,6 @@ _READERS: dict[str, tuple[str, Callable[[Table, str], object]]] = {
     "pace": ("pace", _pace),
 }
 """What can be said of a server: the key, what it is called here, and its reader."""
+
+SERVER_KEYS = (*_READERS, "key_env")
+"""All keys of a server."""

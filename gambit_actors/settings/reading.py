@@ -11,9 +11,10 @@ from gambit_actors.deck.documents import document_from_toml
 from gambit_actors.deck.findings import Findings
 from gambit_actors.deck.tables import Table, did_you_mean
 from gambit_actors.errors import InvalidSettings
+from gambit_actors.providers.router import Alias
 from gambit_actors.run.budgets import Price
 from gambit_actors.settings.environment import flags_from, proxies_from
-from gambit_actors.settings.model import Alias, Server, Settings
+from gambit_actors.settings.model import Server, Settings
 from gambit_actors.settings.model_tables import read_aliases, read_prices
 from gambit_actors.settings.presets import FALLBACK, known_servers
 from gambit_actors.settings.provider_tables import ProviderTables, check_all_keys

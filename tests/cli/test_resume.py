@@ -101,7 +101,7 @@ def test_without_a_model_nothing_is_gone_on_with(desk: Path) -> None:
     before = path.read_bytes()
     result = gambit("resume", "last", "--answer", f"{KEY}=retry")
     assert result.exit_code == 2
-    assert "there is no provider for far/away yet" in result.stderr
+    assert "far/away cannot be asked: there is no provider 'far'" in result.stderr
     assert path.read_bytes() == before
 
 

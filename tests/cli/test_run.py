@@ -136,8 +136,9 @@ def test_a_model_that_nobody_provides_is_one_sentence(desk: Path) -> None:
     result = CliRunner().invoke(main, ["run", ".", "--message", "Hi."])
     assert result.exit_code == 2
     assert result.stderr == (
-        "Error: there is no provider for far/away yet: write down what the model says,"
-        " and give it with --script FILE.toml:\n"
+        "Error: far/away cannot be asked: there is no provider 'far'. There are"
+        " anthropic, google, ollama, openai, openresponses and openrouter.\n"
+        "Or write down what the model says, and give it with --script FILE.toml:\n"
         '  [[replies]]\n  text = "Hello."\n'
         "All that can be in one is in docs/reference/scripted.md.\n"
     )

@@ -1,0 +1,209 @@
+"""What answers for the models of a run that the command line asks for.
+
+A script, a recording, or model servers as the environment and gambit.toml have them.
+What is missing is told before anything is run.
+"""
+
+import contextlib
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gambit_actors.actors.options import RunOptions
+from gambit_actors.cli.asking import Playing, prices_from, script_from
+from gambit_actors.cli.flow import printable
+from gambit_actors.cli.refusing import Refused
+from gambit_actors.deck.loader import load_deck
+from gambit_actors.errors import WireError
+from gambit_actors.providers.concealing import Concealer
+from gambit_actors.providers.recording import Recorder
+from gambit_actors.providers.replaying import (
+    BadRecording,
+    ReplayProvider,
+    load_recording,
+)
+from gambit_actors.providers.scripted import ScriptedProvider
+from gambit_actors.run.ports import ModelProvider
+from gambit_actors.settings.environment import flags_from
+from gambit_actors.settings.finding import (
+    environment_from_file,
+    find_settings,
+    prices_from_file,
+)
+from gambit_actors.settings.model import Settings
+from gambit_actors.settings.readiness import expanded, lack_of
+from gambit_actors.store.deck_files import DiskReader
+
+if TYPE_CHECKING:
+    from gambit_actors.providers.router import Router
+
+_ANY_MODEL = "scripted/model"
+_A_SCRIPT = """\
+  [[replies]]
+  text = "Hello."
+All that can be in one is in docs/reference/scripted.md."""
+
+
+class Answering:
+    """What answers, as it was asked for.
+
+    Args:
+        asked: how.
+        deck: whose models are looked at.
+        is_needed: whether a model may be asked at all.
+
+    Attributes:
+        options: what the runtime is told.
+
+    Raises:
+        InvalidDeck: the deck has mistakes.
+        InvalidSettings: the settings have.
+        Refused: the deck's models cannot be asked, or a file is not what it should be.
+    """
+
+    def __init__(self, asked: Playing, deck: str, *, is_needed: bool = True) -> None:
+        self._asked = asked
+        self._environment = environment_of(asked.env_file)
+        self._settings = Settings()
+        self._provider = self._stand_in(asked, is_needed=is_needed)
+        if self._provider is None:
+            self._settings = find_settings(
+                self._environment,
+                deck=deck,
+                file=asked.settings,
+                responses=asked.responses,
+            )
+        self.options = self._options(asked)
+        if self._provider is None:
+            self._check_models(deck)
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[ModelProvider]:
+        """Have what answers; it is recorded if that was asked for."""
+        async with contextlib.AsyncExitStack() as stack:
+            provider = self._provider
+            if provider is None:
+                opened = opened_models(self._settings, self._environment)
+                provider = await stack.enter_async_context(opened)
+            if self._asked.record is not None:
+                recording = _Recording(self._asked.record)
+                stack.callback(recording.close)
+                keys = (server.key for server in self._settings.servers.values())
+                conceal = Concealer(*keys).bytes
+                provider = Recorder(provider, recording.write, conceal=conceal)
+            yield provider
+
+    def _stand_in(self, asked: Playing, *, is_needed: bool) -> ModelProvider | None:
+        if asked.script is not None and asked.replay is not None:
+            raise Refused("--script and --replay both say what models answer: give one")
+        if asked.script is not None:
+            return ScriptedProvider(script_from(Path(asked.script)))
+        if asked.replay is not None:
+            return _replayed(Path(asked.replay))
+        return None if is_needed else ScriptedProvider([])
+
+    def _options(self, asked: Playing) -> RunOptions:
+        if asked.model is not None and asked.model_force is not None:
+            raise Refused("--model and --model-force both name a model: give one")
+        model = asked.model_force or asked.model
+        if model is None and self._provider is not None:
+            model = _ANY_MODEL
+        mode = self._settings.mode
+        if self._provider is not None:
+            mode = flags_from(self._environment, responses=asked.responses).mode
+        prices = dict(self._settings.prices)
+        if asked.prices is not None:
+            prices |= prices_from_file(asked.prices)
+        return RunOptions(
+            unconfined=frozenset(asked.unconfined),
+            models=() if model is None else (model,),
+            forces_models=asked.model_force is not None,
+            mode=mode,
+            limits=asked.limits,
+            prices=prices | prices_from(asked.price),
+        )
+
+    def _check_models(self, deck: str) -> None:
+        """Refuse to begin where the first deck has no model that can be asked."""
+        options = self.options
+        named = load_deck(DiskReader(), deck).usable().model_params.models
+        if options.forces_models or not named:
+            named = options.models
+        models = [full for one in named for full in expanded(self._settings, one)]
+        lacks = {model: lack_of(self._settings, model) for model in models}
+        if not lacks or None in lacks.values():
+            return
+        words = [f"{model} cannot be asked: {lack}" for model, lack in lacks.items()]
+        words.append(
+            "Or write down what the model says, and give it with --script FILE.toml:"
+        )
+        raise Refused(printable("\n".join([*words, _A_SCRIPT])))
+
+
+def opened_models(
+    settings: Settings, environment: Mapping[str, str]
+) -> contextlib.AbstractAsyncContextManager["Router"]:
+    """Have the model servers of settings."""
+    # Late, because it takes an HTTP client, and most commands do without.
+    from gambit_actors.wiring.models import open_models
+
+    return open_models(settings, environment=environment)
+
+
+def environment_of(env_file: str | None) -> Mapping[str, str]:
+    """The environment, with what a file adds to it.
+
+    Raises:
+        InvalidSettings: the file is none of variables.
+    """
+    if env_file is None:
+        return os.environ
+    return environment_from_file(env_file, os.environ)
+
+
+def _replayed(file: Path) -> ReplayProvider:
+    try:
+        return ReplayProvider(load_recording(file.read_bytes()))
+    except (BadRecording, WireError) as problem:
+        raise Refused(printable(f"--replay {file}: {problem}")) from problem
+
+
+class _Recording:
+    """The file of a recording, for its owner alone. A disk that refuses ends no run.
+
+    Raises:
+        Refused: there can be no such file.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._problem: OSError | None = None
+        try:
+            self._file = open(path, "wb", buffering=0, opener=_open_private)  # noqa: SIM115  # closed by `close`
+        except OSError as problem:
+            raise Refused(
+                printable(f"--record {path}: {problem.strerror}")
+            ) from problem
+
+    def write(self, line: bytes) -> None:
+        """Add a line, unless one before it could not be written."""
+        if self._problem is None:
+            try:
+                self._file.write(line)
+            except OSError as problem:
+                self._problem = problem
+
+    def close(self) -> None:
+        """Close the file, and say so if it is not whole."""
+        self._file.close()
+        if self._problem is not None:
+            words = f"--record {self._path} is not whole: {self._problem.strerror}"
+            click.echo(printable(words), err=True)
+
+
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

@@ -1,0 +1,166 @@
+"""``gambit run`` asks the models that it is told to, or says what is missing."""
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from gambit_actors.cli.main import main
+from gambit_actors.store.state_files import load_state
+from tests.cli.providing import install_plugin, variables
+
+DECK = '+++\n[modelParams]\nmodel = "openai/gpt-5"\n+++\n\nBe kind.\n'
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a deck and a script; it is the current one."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "PROMPT.md").write_text(DECK)
+    (tmp_path / "s.toml").write_text('[[replies]]\ntext = "Hello."\ntimes = 0\n')
+    return tmp_path
+
+
+def run(*arguments: str, **given: str) -> Result:
+    """Run the deck with these variables."""
+    command = ["run", ".", "-m", "Hi.", *arguments]
+    return CliRunner(env=variables(given)).invoke(main, command)
+
+
+def test_a_missing_key_is_told_before_anything_is_run(desk: Path) -> None:
+    """By the name of the variable."""
+    result = run("--trace", "t.jsonl")
+    assert result.exit_code == 2
+    assert result.stderr.startswith(
+        "Error: openai/gpt-5 cannot be asked: set OPENAI_API_KEY to your key\n"
+    )
+    assert not (desk / "t.jsonl").exists()
+
+
+def test_one_of_several_models_is_enough(desk: Path) -> None:
+    """The others are passed over when they are asked."""
+    (desk / "PROMPT.md").write_text(DECK.replace('"openai/gpt-5"', '["a", "b"]'))
+    lines = run().stderr.splitlines()
+    assert lines[:2] == [
+        "Error: openrouter/a cannot be asked: set OPENROUTER_API_KEY to your key",
+        "openrouter/b cannot be asked: set OPENROUTER_API_KEY to your key",
+    ]
+
+
+def test_another_model_may_be_insisted_on(
+    desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the deck names."""
+    install_plugin(desk, monkeypatch)
+    result = run("--model-force", "pong/loud")
+    assert (result.exit_code, result.stdout) == (0, "yes\n"), result.stderr
+    assert run("--model", "pong/loud").exit_code == 2
+    (desk / "PROMPT.md").write_text("+++\n[modelParams]\ntemperature = 1\n+++\n\nHi.\n")
+    assert run("--model", "pong/loud").stdout == "yes\n"
+
+
+def test_an_alias_is_followed(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the first model that answers."""
+    install_plugin(desk, monkeypatch)
+    (desk / "gambit.toml").write_text(
+        '[models.aliases.best]\nmodel = ["pong/quiet", "pong/loud"]\n'
+    )
+    result = run("--model-force", "best")
+    assert (result.exit_code, result.stdout) == (0, "yes\n")
+    assert "pong/quiet: overloaded; asking pong/loud" in result.stderr
+
+
+def test_what_was_recorded_is_replayed(desk: Path) -> None:
+    """Without a script, a key or a model."""
+    recorded = run("--script", "s.toml", "--record", "r.jsonl")
+    assert (recorded.exit_code, recorded.stdout) == (0, "Hello.\n"), recorded.stderr
+    assert stat.S_IMODE((desk / "r.jsonl").stat().st_mode) == 0o600
+    replayed = run("--replay", "r.jsonl")
+    assert (replayed.exit_code, replayed.stdout) == (0, "Hello.\n"), replayed.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--replay", "s.toml"), "--replay s.toml: line 1 of the recording"),
+        (("--replay", "s.toml", "--script", "s.toml"), "give one"),
+        (("--model", "a/b", "--model-force", "c/d"), "give one"),
+        (("--script", "s.toml", "--record", "no/r"), "--record no/r: No such file"),
+        (("--script", "s.toml", "--prices", "p.toml"), "p.toml:1:1: The price of a/b"),
+        (("--script", "s.toml", "--context", "1", "--init", "1"), "give one of them"),
+    ],
+)
+def test_what_cannot_be_is_one_sentence(
+    desk: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    """With exit code 2, and nothing is run."""
+    (desk / "p.toml").write_text('["a/b"]\noutput = 1\n')
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert words in result.stderr
+
+
+def test_prices_may_be_in_a_file(desk: Path) -> None:
+    """So that a budget in money can be kept."""
+    (desk / "p.toml").write_text('["openai/gpt-5"]\ninput = 1\noutput = 1\n')
+    tight = ("--script", "s.toml", "--max-cost", "1")
+    assert "price" in run(*tight).stderr
+    assert run(*tight, "--prices", "p.toml").stdout == "Hello.\n"
+
+
+@pytest.mark.spec("OR-13")
+def test_init_is_the_old_name_of_context(desk: Path) -> None:
+    """It does the same, and says what it is called now."""
+    (desk / "any.json").write_text('{"type": "object"}')
+    (desk / "PROMPT.md").write_text(
+        DECK.replace("+++\n", '+++\ncontextSchema = "any.json"\n', 1)
+    )
+    states = []
+    for option in ("--context", "--init"):
+        result = run("--script", "s.toml", option, '{"n": 7}', "--state", option[2:])
+        assert result.exit_code == 0, result.stderr
+        assert ("--init is deprecated" in result.stderr) == (option == "--init")
+        state = load_state(desk / option[2:])
+        assert state is not None
+        assert state.messages is not None
+        states.append([message["role"] for message in state.messages])
+    assert states[0] == states[1]
+
+
+@pytest.mark.spec("OR-12")
+@pytest.mark.spec("OR-14")
+@pytest.mark.parametrize(
+    ("arguments", "given", "mode"),
+    [
+        ((), {}, "responses"),
+        (("--responses",), {"GAMBIT_CHAT_FALLBACK": "1"}, "responses"),
+        (("--no-responses",), {}, "chat"),
+        ((), {"GAMBIT_CHAT_FALLBACK": "1"}, "chat"),
+        ((), {"GAMBIT_RESPONSES_MODE": "1"}, "responses"),
+    ],
+)
+def test_the_mode_is_in_traces_and_in_new_state_files(
+    desk: Path, arguments: tuple[str, ...], given: dict[str, str], mode: str
+) -> None:
+    """Open Responses unless somebody wants a chat."""
+    files = ("--state", "state.json", "--trace", "t.jsonl")
+    for _ in range(2):  # What was written can be gone on with.
+        result = run("--script", "s.toml", *files, *arguments, **given)
+        assert (result.exit_code, result.stdout) == (0, "Hello.\n"), result.stderr
+    document = json.loads((desk / "state.json").read_text())
+    assert document["format"] == mode
+    assert ("items" in document) == (mode == "responses")
+    assert len(document["messages"]) == 5
+    lines = map(json.loads, (desk / "t.jsonl").read_text().splitlines())
+    told = {line["mode"] for line in lines if line["type"] == "model.result"}
+    assert told == {mode}
+
+
+def test_flags_that_disagree_end_nothing_but_the_run(desk: Path) -> None:
+    """In one sentence."""
+    both = {"GAMBIT_CHAT_FALLBACK": "1", "GAMBIT_RESPONSES_MODE": "1"}
+    result = run("--script", "s.toml", **both)
+    assert result.exit_code == 2
+    assert "unset one of them" in result.stderr

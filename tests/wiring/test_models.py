@@ -1,0 +1,115 @@
+"""Model servers are put together from settings, each when it is asked for."""
+
+from pathlib import Path
+
+import pytest
+
+from gambit_actors.errors import ProviderError
+from gambit_actors.openresponses.requests import CreateResponse
+from gambit_actors.providers.errors import ProviderNotReady
+from gambit_actors.providers.scripted import ScriptedProvider
+from gambit_actors.providers.scripts import Reply
+from gambit_actors.run.ports import ModelContext, ModelProvider
+from gambit_actors.settings.plugins import provider_plugins
+from gambit_actors.wiring.models import open_models
+from tests.settings.reading import read
+
+CONTEXT = ModelContext(run_id="r", deck="d", turn=1, pass_number=1)
+
+PLUGIN = """
+from gambit_actors.providers.scripted import ScriptedProvider
+from gambit_actors.providers.scripts import Reply
+
+
+def provider(setup):
+    words = f"{setup.name} knows {setup.environment.get('ACME')}"
+    return ScriptedProvider([Reply(text=words, times=0)])
+
+
+def broken(setup):
+    raise RuntimeError("no licence")
+
+
+nothing = dict
+"""
+
+
+@pytest.fixture
+def plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
+    """A package is installed that brings providers, not all of them good."""
+    (tmp_path / "acme_plugin.py").write_text(PLUGIN)
+    info = tmp_path / "acme-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[gambit_actors.providers]\nacme = acme_plugin:provider\n"
+        "broken = acme_plugin:broken\nnothing = acme_plugin:nothing\n"
+        "gone = acme_gone:provider\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return tuple(provider_plugins())
+
+
+async def answer(provider: ModelProvider, model: str) -> str:
+    """What a model says to nothing in particular."""
+    request = CreateResponse(model=model, input="Hi.")
+    response = await provider.responses(request, CONTEXT, lambda _event: None)
+    return response.output_text
+
+
+async def test_names_lead_to_providers() -> None:
+    """By prefix, by alias, and by the fallback for what has neither."""
+    text = '[models.aliases.small]\nmodel = "scripted/one"\n[providers]\nfallback = '
+    scripted = ScriptedProvider([Reply(text="Hello.", times=0)])
+    settings = read(text + '"scripted"\n')
+    async with open_models(settings, scripted=scripted) as router:
+        (small,) = router.candidates("small")
+        assert small.model == "scripted/one"
+        for model in ("scripted/one", small.model, "bare"):
+            assert await answer(router, model) == "Hello."
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ("openai/gpt-5", "OPENAI_API_KEY"),
+        ("openresponses/m", "set OPENRESPONSES_BASE_URL to the address of a server"),
+        ("opneai/gpt-5", "did you mean 'openai'?"),
+        ("scripted/one", "there is no provider 'scripted'"),
+    ],
+)
+async def test_what_is_missing_is_told_when_it_is_asked_for(
+    model: str, words: str
+) -> None:
+    """A failure like any other of a provider, so that another model may be asked."""
+    async with open_models(read()) as router:
+        with pytest.raises(ProviderNotReady, match=words):
+            await answer(router, model)
+
+
+@pytest.mark.usefixtures("plugins")
+async def test_a_plugin_is_loaded_when_it_is_asked_for(
+    plugins: tuple[str, ...],
+) -> None:
+    """And is told its name and the environment."""
+    settings = read(plugins=plugins)
+    async with open_models(settings, environment={"ACME": "all"}) as router:
+        assert await answer(router, "acme/large") == "acme knows all"
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ("broken/x", "the plugin broken cannot be used: it raised RuntimeError: no l"),
+        ("nothing/x", "the plugin nothing cannot be used: it raised TypeError"),
+        ("gone/x", "the plugin gone cannot be used: it raised ModuleNotFoundError"),
+    ],
+)
+async def test_a_broken_plugin_is_one_clear_error(
+    plugins: tuple[str, ...], model: str, words: str
+) -> None:
+    """Nobody else is in its way."""
+    async with open_models(read(plugins=plugins), environment={}) as router:
+        with pytest.raises(ProviderError, match=words):
+            await answer(router, model)
+        assert await answer(router, "acme/large") == "acme knows None"
