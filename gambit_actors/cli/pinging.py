@@ -75,10 +75,11 @@ async def _error_of(provider: ModelProvider, model: str) -> str | None:
     try:
         response = await provider.responses(request, context, _ignore)
     except ProviderError as problem:
-        return str(problem)
-    if response.status != "failed":
+        return str(problem)  # noqa: ASYNC910  # as below
+    if response.status != "failed":  # One that is cut short is an answer, too.
         return None  # noqa: ASYNC910  # a provider has waited
-    return response.error.message if response.error else "it failed without a reason"  # noqa: ASYNC910
+    error = response.error
+    return error.message if error else "it failed without a reason"  # noqa: ASYNC910
 
 
 def _ignore(_event: object) -> None:

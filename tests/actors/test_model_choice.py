@@ -40,5 +40,6 @@ async def test_traces_say_in_which_mode_a_model_is_asked(mode: str) -> None:
     options = RunOptions(mode="chat") if mode == "chat" else RunOptions()
     async with stage({"PROMPT.md": root()}, HELLO, options) as play:
         await play.runtime.run("PROMPT.md", message="Hi.")
-    told = [*play.sink.of(ModelCall), *play.sink.of(ModelResult)]
-    assert [event.mode for event in told] == [mode, mode]
+    calls, results = play.sink.of(ModelCall), play.sink.of(ModelResult)
+    assert [call.mode for call in calls] == [mode]
+    assert [result.mode for result in results] == [mode]

@@ -130,7 +130,6 @@ def test_init_is_the_old_name_of_context(desk: Path) -> None:
 
 
 @pytest.mark.spec("OR-12")
-@pytest.mark.spec("OR-14")
 @pytest.mark.parametrize(
     ("arguments", "given", "mode"),
     [
