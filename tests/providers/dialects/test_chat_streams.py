@@ -24,6 +24,7 @@ from gambit_actors.openresponses.events import (
 from gambit_actors.openresponses.items import FunctionCall
 from gambit_actors.providers.dialects.chat import OPENROUTER, ChatDialect
 from gambit_actors.providers.dialects.chat_calls import is_cut_short
+from gambit_actors.testing.dialects import DialectCheck, checks
 from tests.providers.dialects.golden import (
     STARTED,
     expected,
@@ -31,6 +32,7 @@ from tests.providers.dialects.golden import (
     golden_names,
     outcome,
     play,
+    streams_of,
 )
 
 DIALECT = ChatDialect(flavour=OPENROUTER)
@@ -132,6 +134,12 @@ def test_a_golden_stream_comes_to_what_is_expected(name: str) -> None:
     played = play(DIALECT, [golden_bytes("chat", name)])
 
     assert outcome(played) == expected("chat", name)
+
+
+@pytest.mark.parametrize("check", checks(), ids=lambda check: check.__name__)
+def test_it_does_what_every_dialect_has_to(check: DialectCheck) -> None:
+    """The checks that any dialect can be held to hold for this one."""
+    check(DIALECT, streams_of("chat"))
 
 
 @pytest.mark.parametrize("name", NAMES)
