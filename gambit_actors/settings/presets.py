@@ -36,7 +36,7 @@ PRESETS: dict[str, Server] = {
         Server(
             name="anthropic",
             dialect="anthropic",
-            base_url="https://api.anthropic.com",
+            base_url="https://api.anthropic.com/v1",
             key_names=("ANTHROPIC_API_KEY",),
             url_names=("ANTHROPIC_BASE_URL",),
             needs_key=True,
@@ -44,7 +44,7 @@ PRESETS: dict[str, Server] = {
         Server(
             name="google",
             dialect="gemini",
-            base_url="https://generativelanguage.googleapis.com",
+            base_url="https://generativelanguage.googleapis.com/v1beta",
             key_names=("GOOGLE_API_KEY", "GEMINI_API_KEY"),
             url_names=("GOOGLE_BASE_URL", "GEMINI_BASE_URL"),
             needs_key=True,
@@ -78,10 +78,22 @@ def known_servers(environment: Mapping[str, str], flags: Flags) -> dict[str, Ser
         name: msgspec.structs.replace(
             in_mode(preset, flags),
             key=key_from(environment, preset.key_names),
-            base_url=url_from(environment, preset.url_names) or preset.base_url,
+            base_url=address_from(environment, preset) or preset.base_url,
         )
         for name, preset in PRESETS.items()
     }
+
+
+def address_from(environment: Mapping[str, str], server: Server) -> str | None:
+    """Where an environment says that a server is; None if it does not say.
+
+    Raises:
+        InvalidSettings: what it says is no address.
+    """
+    url = url_from(environment, server.url_names)
+    # Anthropic's own programs put the version behind what this variable says.
+    is_short = server.name == "anthropic" and url and not url.endswith("/v1")
+    return f"{url}/v1" if is_short else url
 
 
 def in_mode(server: Server, flags: Flags) -> Server:

@@ -16,10 +16,9 @@ from gambit_actors.settings.environment import (
     NOT_A_BASE_URL,
     is_base_url,
     key_from,
-    url_from,
 )
 from gambit_actors.settings.model import SCRIPTED, DialectName, Server
-from gambit_actors.settings.presets import OTHER_NAMES
+from gambit_actors.settings.presets import OTHER_NAMES, address_from
 
 NO_FALLBACK = "none"
 
@@ -146,7 +145,7 @@ class ProviderTables:
             )
             hint = did_you_mean(server.flavour, flavours)
             table.report("GD012", "error", message, key="flavour", hint=hint)
-        said = url_from(self._environment, server.url_names)
+        said = address_from(self._environment, server)
         if said is not None:
             server = msgspec.structs.replace(server, base_url=said)
         return self._with_key(server, table)

@@ -3,15 +3,16 @@
 Opening them connects to nobody. What one of them lacks is found when it is asked.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
-from importlib import import_module
-from typing import Protocol, cast
 
 import trio
 
 from gambit_actors.providers.endpoints import Endpoint
 from gambit_actors.providers.errors import ProviderNotReady
+from gambit_actors.providers.gate import Gate
+from gambit_actors.providers.http import HttpTransport
+from gambit_actors.providers.http_provider import HttpProvider
 from gambit_actors.providers.router import Router
 from gambit_actors.run.ports import ModelProvider
 from gambit_actors.settings.model import SCRIPTED, Server, Settings
@@ -77,7 +78,7 @@ class _Providers(Mapping[str, ModelProvider]):
         self._settings = settings
         self._environment = environment
         self._made: dict[str, ModelProvider] = {}
-        self._transports: dict[str | None, _Transport] = {}
+        self._transports: dict[str | None, HttpTransport] = {}
         if scripted is not None:
             self._made[SCRIPTED] = scripted
         self._names = {*settings.servers, *settings.plugins, *self._made, *OTHER_NAMES}
@@ -114,25 +115,5 @@ class _Providers(Mapping[str, ModelProvider]):
         proxy = proxy_for(server.base_url, self._settings.proxies)
         transport = self._transports.get(proxy)
         if transport is None:
-            made = _named("http", "HttpTransport")(proxy=proxy)
-            transport = self._transports[proxy] = cast(_Transport, made)
-        gate = _named("gate", "Gate")(server.pace)
-        made = _named("http_provider", "HttpProvider")(endpoint, transport, gate)
-        return cast(ModelProvider, made)
-
-
-class _Transport(Protocol):
-    """As much of a transport as it takes to close it."""
-
-    async def aclose(self) -> None:
-        """Close all connections."""
-
-
-def _named(module: str, name: str) -> Callable[..., object]:
-    """What makes a part of a provider; imported when the first one is made."""
-    try:
-        found = getattr(import_module(f"gambit_actors.providers.{module}"), name)
-    except ModuleNotFoundError as problem:
-        reason = "this release has no HTTP client"
-        raise ProviderNotReady(module, reason) from problem
-    return cast(Callable[..., object], found)
+            transport = self._transports[proxy] = HttpTransport(proxy=proxy)
+        return HttpProvider(endpoint, transport, Gate(server.pace))

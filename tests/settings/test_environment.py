@@ -63,6 +63,12 @@ def test_each_server_has_a_variable_for_its_address(variable: str, server: str) 
         assert settings.servers[server].base_url == "http://here.test/v1"
 
 
+def test_the_address_of_anthropic_may_lack_the_version() -> None:
+    """That is how Anthropic's own programs want it."""
+    settings = read(environment={"ANTHROPIC_BASE_URL": "http://here.test/a"})
+    assert settings.servers["anthropic"].base_url == "http://here.test/a/v1"
+
+
 @pytest.mark.parametrize(
     "url", ["ftp://a", "a.test/v1", "http://", "https://me:pw@a.test", "http://a?x=1"]
 )

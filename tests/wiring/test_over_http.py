@@ -1,0 +1,74 @@
+"""From a variable to an answer: the server is asked with the key that was set."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from gambit_actors import open_runtime
+from gambit_actors.errors import RunFailed
+from gambit_actors.openresponses.items import assistant_message
+from gambit_actors.openresponses.responses import Response
+from gambit_actors.openresponses.writing import encode
+from gambit_actors.testing.fake_server import Answer, Asked, serve
+from tests.settings.reading import read
+
+DECK = '+++\n[modelParams]\nmodel = "{}"\n+++\n\nBe kind.\n'
+SAID = Response(
+    id="resp_1",
+    model="m",
+    status="completed",
+    output=(assistant_message("Hello there."),),
+)
+
+
+@pytest.mark.parametrize(
+    ("variables", "model"),
+    [
+        ({"OPENAI_BASE_URL": "{}", "OPENAI_API_KEY": "sk-1234567890"}, "openai/m"),
+        (
+            {"OPENROUTER_BASE_URL": "{}", "OPENROUTER_API_KEY": "sk-1234567890"},
+            "openrouter/acme/m",
+        ),
+        (
+            {"OPENRESPONSES_BASE_URL": "{}", "OPENRESPONSES_API_KEY": "sk-1234567890"},
+            "openresponses/m",
+        ),
+    ],
+)
+async def test_a_model_server_is_asked_as_settings_say(
+    tmp_path: Path, variables: dict[str, str], model: str
+) -> None:
+    """Where it is, with which key, and by its own name for the model."""
+    (tmp_path / "PROMPT.md").write_text(DECK.format(model))
+    asked: list[Asked] = []
+
+    async def answer_it(request: Asked, answer: Answer) -> None:
+        asked.append(request)
+        await answer.whole(200, encode(SAID), {"content-type": "application/json"})
+
+    async with serve(answer_it) as server:
+        env = {name: value.format(server.base_url) for name, value in variables.items()}
+        async with open_runtime(settings=read(environment=env)) as runtime:
+            result = await runtime.run(str(tmp_path), message="Hi.")
+    assert result.text == "Hello there."
+    (request,) = asked
+    assert request.target == "/responses"
+    assert request.headers["authorization"] == "Bearer sk-1234567890"
+    assert msgspec.json.decode(request.body)["model"] == model.partition("/")[2]
+
+
+async def test_what_a_server_says_of_a_key_is_told_without_it(tmp_path: Path) -> None:
+    """Servers like to repeat it."""
+    (tmp_path / "PROMPT.md").write_text(DECK.format("openai/m"))
+
+    async def refuse_it(_request: Asked, answer: Answer) -> None:
+        body = {"error": {"message": "bad key sk-1234567890", "code": "bad_key"}}
+        await answer.json(401, body)
+
+    async with serve(refuse_it) as server:
+        env = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "sk-1234567890"}
+        async with open_runtime(settings=read(environment=env)) as runtime:
+            with pytest.raises(RunFailed, match=r"HTTP 401 \(bad_key\)") as raised:
+                await runtime.run(str(tmp_path), message="Hi.")
+    assert "1234567890" not in str(raised.value)
