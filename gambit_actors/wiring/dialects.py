@@ -1,5 +1,7 @@
 """The dialect of a server, from its settings. Each is imported when it is wanted."""
 
+# ruff: noqa: PLC0415
+
 from collections.abc import Callable
 from importlib import import_module
 from typing import cast
@@ -7,8 +9,6 @@ from typing import cast
 from gambit_actors.providers.dialects.dialect import Dialect
 from gambit_actors.providers.errors import ProviderNotReady
 from gambit_actors.settings.model import Server
-
-_PACKAGE = "gambit_actors.providers.dialects"
 
 
 def dialect_of(server: Server) -> Dialect:
@@ -19,27 +19,36 @@ def dialect_of(server: Server) -> Dialect:
     """
     match server.dialect:
         case "openresponses" | "openai":
-            profile = "OPENAI" if server.dialect == "openai" else "OPEN_RESPONSES"
-            if server.flavour == "openrouter":
-                profile = "OPENROUTER"
-            known = _named(server, "open_responses_profiles", profile)
-            make = _named(server, "open_responses", "OpenResponsesDialect")
-            return cast(Callable[..., Dialect], make)(profile=known)
+            return _open_responses(server)
         case "chat":
-            flavours = _named(server, "chat_flavours", "FLAVOURS")
-            flavour = cast(dict[str, object], flavours)[server.flavour or "generic"]
-            make = _named(server, "chat", "ChatDialect")
-            return cast(Callable[..., Dialect], make)(flavour=flavour)
-        case "anthropic":
-            make = _named(server, "anthropic", "AnthropicDialect")
+            from gambit_actors.providers.dialects.chat import ChatDialect
+            from gambit_actors.providers.dialects.chat_flavours import FLAVOURS
+
+            return ChatDialect(flavour=FLAVOURS[server.flavour or "generic"])
         case "gemini":
-            make = _named(server, "gemini", "GeminiDialect")
-    return cast(Callable[[], Dialect], make)()
+            from gambit_actors.providers.dialects.gemini import GeminiDialect
+
+            return GeminiDialect()
+        case "anthropic":
+            return _anthropic(server)
 
 
-def _named(server: Server, module: str, name: str) -> object:
+def _open_responses(server: Server) -> Dialect:
+    from gambit_actors.providers.dialects import open_responses_profiles as profiles
+    from gambit_actors.providers.dialects.open_responses import OpenResponsesDialect
+
+    profile = profiles.OPEN_RESPONSES
+    if server.dialect == "openai":
+        profile = profiles.OPENAI
+    elif server.flavour == "openrouter":
+        profile = profiles.OPENROUTER
+    return OpenResponsesDialect(profile=profile)
+
+
+def _anthropic(server: Server) -> Dialect:
     try:
-        return getattr(import_module(f"{_PACKAGE}.{module}"), name)
+        module = import_module("gambit_actors.providers.dialects.anthropic")
     except ModuleNotFoundError as problem:
         reason = f"this release does not speak the dialect {server.dialect}"
         raise ProviderNotReady(server.name, reason) from problem
+    return cast(Callable[[], Dialect], module.AnthropicDialect)()

@@ -10,6 +10,8 @@ from gambit_actors.errors import RunFailed
 from gambit_actors.openresponses.items import assistant_message
 from gambit_actors.openresponses.responses import Response
 from gambit_actors.openresponses.writing import encode
+from gambit_actors.providers.dialects import chat_flavours
+from gambit_actors.settings.provider_tables import FLAVOURS
 from gambit_actors.testing.fake_server import Answer, Asked, serve
 from tests.settings.reading import read
 
@@ -72,3 +74,53 @@ async def test_what_a_server_says_of_a_key_is_told_without_it(tmp_path: Path) ->
             with pytest.raises(RunFailed, match=r"HTTP 401 \(bad_key\)") as raised:
                 await runtime.run(str(tmp_path), message="Hi.")
     assert "1234567890" not in str(raised.value)
+
+
+@pytest.mark.spec("OR-12")
+@pytest.mark.parametrize(
+    ("variables", "model"),
+    [
+        ({"OLLAMA_BASE_URL": "{}"}, "ollama/m"),
+        (
+            {
+                "OPENROUTER_BASE_URL": "{}",
+                "OPENROUTER_API_KEY": "sk-1234567890",
+                "GAMBIT_OPENROUTER_RESPONSES": "0",
+            },
+            "openrouter/m",
+        ),
+        (
+            {
+                "OPENAI_BASE_URL": "{}",
+                "OPENAI_API_KEY": "sk-1234567890",
+                "GAMBIT_CHAT_FALLBACK": "1",
+            },
+            "openai/m",
+        ),
+    ],
+)
+async def test_a_chat_is_what_flags_ask_for(
+    tmp_path: Path, variables: dict[str, str], model: str
+) -> None:
+    """And what a server speaks that speaks nothing else."""
+    (tmp_path / "PROMPT.md").write_text(DECK.format(model))
+    message = {"role": "assistant", "content": "Hello there."}
+    choice = {"index": 0, "finish_reason": "stop", "message": message}
+    body = {"id": "c1", "object": "chat.completion", "model": "m", "choices": [choice]}
+    targets: list[str] = []
+
+    async def answer_it(request: Asked, answer: Answer) -> None:
+        targets.append(request.target)
+        await answer.json(200, body)
+
+    async with serve(answer_it) as server:
+        env = {name: text.format(server.base_url) for name, text in variables.items()}
+        async with open_runtime(settings=read(environment=env)) as runtime:
+            result = await runtime.run(str(tmp_path), message="Hi.")
+    assert result.text == "Hello there."
+    assert targets == ["/chat/completions"]
+
+
+def test_settings_name_the_flavours_there_are() -> None:
+    """No more and no less."""
+    assert set(FLAVOURS["chat"]) == set(chat_flavours.FLAVOURS)
