@@ -1,4 +1,4 @@
-"""Ids of calls that came from one server, in a form that another one takes.
+"""Ids and names of calls that came from one server, in a form that another one takes.
 
 A conversation may go on with another model than it began with, and each server has its
 own idea of what the id of a call may look like. An id that is refused gets another, the
@@ -10,6 +10,7 @@ import hashlib
 import re
 
 _KEPT = 40
+_NAME_CHARACTERS = 64
 _STRANGE = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -25,3 +26,8 @@ def fitting_id(call_id: str, allowed: re.Pattern[str]) -> str:
     raw = call_id.encode("utf-8", "surrogatepass")
     digest = hashlib.blake2s(raw, digest_size=8).hexdigest()
     return f"{_STRANGE.sub('_', call_id)[:_KEPT] or 'call'}_{digest}"
+
+
+def fitting_name(name: str) -> str:
+    """Give a name that a call may have; models make up some that no tool can have."""
+    return _STRANGE.sub("_", name)[:_NAME_CHARACTERS] or "unnamed"

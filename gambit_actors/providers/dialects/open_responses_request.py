@@ -46,7 +46,7 @@ from gambit_actors.openresponses.tools import (
     UnknownChoice,
     UnknownTool,
 )
-from gambit_actors.providers.dialects.call_ids import fitting_id
+from gambit_actors.providers.dialects.call_ids import fitting_id, fitting_name
 from gambit_actors.providers.dialects.dialect import Unsent
 from gambit_actors.providers.dialects.open_responses_profiles import (
     OpenResponsesProfile,
@@ -54,8 +54,6 @@ from gambit_actors.providers.dialects.open_responses_profiles import (
 from gambit_actors.providers.dialects.sealing import is_sealed
 
 _CALL_ID = re.compile(r".{1,64}", re.DOTALL)
-_NAME_CHARACTERS = 64
-_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 _STATUSES = ("in_progress", "completed", "incomplete")
 
 _SAID = (OutputText, Refusal)
@@ -183,7 +181,7 @@ class RequestWriter:
 
     def _name(self, name: str, path: str) -> str:
         """The name of a call; a model may have made up one that no tool can have."""
-        fitting = _NOT_IN_NAMES.sub("_", name)[:_NAME_CHARACTERS] or "unnamed"
+        fitting = fitting_name(name)
         if fitting != name:
             self._leave_out(f"{path}.name", f"not a name; {fitting!r} was sent")
         return fitting
