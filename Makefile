@@ -6,6 +6,8 @@ PYTEST_ARGS ?=
 
 SHELL := /bin/sh
 VENV := .venv
+# What the integration tests talk to has requirements of its own.
+GATEWAY := .venv-gateway
 PY := $(VENV)/bin/python
 UV := $(shell command -v uv 2>/dev/null)
 CODE := $(wildcard gambit_actors tests benchmarks decks examples)
@@ -26,7 +28,8 @@ endif
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test check check-static format bench soak docs conformance lock clean
+.PHONY: help demo test check check-static format bench soak integration docs \
+  conformance lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' Makefile
@@ -63,8 +66,12 @@ bench: $(VENV)/.bench ## measure SSE events, loading decks, checking arguments, 
 	@$(PY) -m benchmarks.runs
 	@$(PY) -m benchmarks.logs
 
+integration: $(VENV)/.dev $(GATEWAY)/.installed ## ask a gateway that others have written (LiteLLM; about 600 MB)
+	@GAMBIT_TEST_GATEWAY=$(abspath $(GATEWAY))/bin/litellm \
+	  $(PY) -m pytest -m integration $(PYTEST_ARGS)
+
 soak: $(VENV)/.dev ## the long sweeps: 50,000 runs, many more random examples
-	@HYPOTHESIS_PROFILE=soak $(PY) -m pytest -m "" $(PYTEST_ARGS)
+	@HYPOTHESIS_PROFILE=soak $(PY) -m pytest -m "not integration" $(PYTEST_ARGS)
 
 docs: conformance $(VENV)/.docs ## build the documentation into docs/_build/html
 	@$(PY) -m sphinx -q -W --keep-going -b html docs docs/_build/html
@@ -89,10 +96,11 @@ lock: ## resolve the lock files again with uv (UPGRADE=--upgrade for newer versi
 	@$(COMPILE) --group build -c locks/dev.txt -o locks/run.txt
 	@$(COMPILE) --group build --group bench -c locks/dev.txt -o locks/bench.txt
 	@$(COMPILE) --group build --group docs -c locks/dev.txt -o locks/docs.txt
+	@$(subst pyproject.toml,locks/gateway.in,$(COMPILE)) -o locks/gateway.txt
 	@echo "wrote locks/"
 
 clean: ## remove the environment, caches and built files
-	@rm -rf $(VENV) build dist docs/_build .mypy_cache .pytest_cache .ruff_cache \
+	@rm -rf $(VENV) $(GATEWAY) build dist docs/_build .mypy_cache .pytest_cache .ruff_cache \
 	  .import_linter_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -114,4 +122,10 @@ $(VENV)/.%: locks/%.txt pyproject.toml | $(PY)
 	@$(ENSURE_PIP)
 	@$(INSTALL) --require-hashes -r locks/$*.txt
 	@$(INSTALL) --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(GATEWAY)/.installed: locks/gateway.txt | $(PY)
+	@echo "installing locks/gateway.txt into $(GATEWAY)"
+	@$(PYTHON) -m venv $(VENV_FLAGS) $(GATEWAY)
+	@$(subst $(VENV),$(GATEWAY),$(INSTALL)) --require-hashes -r locks/gateway.txt
 	@touch $@
