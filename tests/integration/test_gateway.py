@@ -20,13 +20,13 @@ import msgspec
 import pytest
 
 from gambit_actors.openresponses import Event, Response
+from gambit_actors.openresponses.followup import follow_up
 from gambit_actors.openresponses.items import (
     FunctionCall,
     FunctionCallOutput,
     system_message,
     user_message,
 )
-from gambit_actors.openresponses.followup import follow_up
 from gambit_actors.openresponses.requests import CreateResponse
 from gambit_actors.openresponses.tools import FunctionTool
 from gambit_actors.providers.dialects.anthropic import AnthropicDialect
