@@ -22,6 +22,7 @@ what is expected::
 
 import json
 import random
+import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeAlias
@@ -55,6 +56,7 @@ STARTED = Response(id="resp_golden", status="in_progress", model="model-1")
 _OUTCOME = ("status", "output", "usage", "error", "incomplete_details")
 _KEY = "key-that-no-body-may-carry"
 _MUTATIONS = 50
+_ITEM = re.compile(r"input\[\d+\]")
 _ENDS = (ResponseCompleted, ResponseFailed, ResponseIncomplete)
 _JUNK = (
     b"null",
@@ -329,7 +331,9 @@ def answers_go_back(dialect: Dialect, streams: Sequence[Golden]) -> None:
         request = follow_up(plain_request(), response, outputs)
         rendered = dialect.render(request, stream=True)
         if response.status == "completed":
-            lost = [left.path for left in rendered.unsent if "input" in left.path]
+            # Whole items: that a name had to be changed is told as well.
+            paths = [left.path for left in rendered.unsent]
+            lost = [path for path in paths if _ITEM.fullmatch(path)]
             require(not lost, f"{golden.name}: sent back without {', '.join(lost)}")
 
 
