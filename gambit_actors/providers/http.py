@@ -50,7 +50,6 @@ from gambit_actors.providers.http_rules import (
 )
 from gambit_actors.providers.http_shards import KEPT_SECONDS, Closable, Shards
 
-_ERROR_BODY_SECONDS = 5.0
 _CHUNKS_PER_CHECKPOINT = 64
 _SUCCESS = range(200, 300)
 
@@ -116,23 +115,6 @@ class HttpAnswer:
             )
 
 
-async def read_limited(
-    answer: HttpAnswer,
-    most_bytes: int,
-    *,
-    within_seconds: float = _ERROR_BODY_SECONDS,
-) -> bytes:
-    """The beginning of a body that explains an error, or as much as comes in time.
-
-    Nothing is raised for a body that breaks off: there is something worse to tell.
-    """
-    body = bytearray()
-    with trio.move_on_after(within_seconds), suppress(ProviderError):  # noqa: ASYNC912  # see next_chunk
-        while len(body) < most_bytes and (chunk := await answer.next_chunk()):
-            body += chunk
-    return bytes(body[:most_bytes])  # noqa: ASYNC910
-
-
 class HttpTransport:
     """Connections to all model servers, kept and used again. One for each runtime.
 
@@ -141,6 +123,7 @@ class HttpTransport:
         proxy: where to send all requests but those to this machine:
             ``http://host:port``, with a name and password if it wants them.
         verify: how servers prove who they are. False trusts everybody.
+        connections_per_pool: many in one pool take the client long to look through.
 
     Raises:
         RequestError: the proxy is no URL of one.
@@ -152,12 +135,13 @@ class HttpTransport:
         most_connections: int = 2048,
         proxy: str | None = None,
         verify: ssl.SSLContext | bool = True,
+        connections_per_pool: int = 32,
     ) -> None:
         self._places = trio.Semaphore(most_connections)
-        self._direct = Shards(most_connections, _Maker(verify=verify, proxy=None))
-        self._outward = self._direct
+        sizes = (most_connections, connections_per_pool)
+        self._outward = self._direct = Shards(*sizes, _Maker(verify=verify, proxy=None))
         if proxy is not None:
-            self._outward = Shards(most_connections, _Maker(verify=verify, proxy=proxy))
+            self._outward = Shards(*sizes, _Maker(verify=verify, proxy=proxy))
 
     def post(
         self,

@@ -36,6 +36,7 @@ from gambit_actors.providers.errors import (
     RequestNotSent,
 )
 from gambit_actors.providers.gate import Admission, Gate
+from gambit_actors.providers.limited import read_limited
 from gambit_actors.providers.retrying import (
     delay_before,
     is_worth_retrying,
@@ -282,9 +283,9 @@ class HttpProvider:
         stated = answer.headers.get("content-type", "")
         kind, _, settings = stated.lower().partition(";")
         if kind.strip() == "application/json":
-            return reading.whole(await self._body(answer, MOST_BODY_BYTES))
+            return reading.whole(await self._body(answer))
         if kind.strip() not in ("", "text/event-stream"):
-            body = await self._body(answer, MOST_ERROR_BYTES, is_cut=True)
+            body = self._concealer.bytes(await read_limited(answer, MOST_ERROR_BYTES))
             sample = words(body[:_SAMPLE_BYTES].decode("utf-8", "replace"))
             raise NotAnAnswer(name, f"{words(stated)}, which begins {sample!r}")
         charset = settings.replace(" ", "").replace('"', "")
@@ -296,7 +297,7 @@ class HttpProvider:
         status, words = answer.status, self._concealer.words
         if status in _SUCCESS:
             raise NotAnAnswer(self.endpoint.name, f"HTTP {status}, which has no answer")
-        body = await self._body(answer, MOST_ERROR_BYTES, is_cut=True)
+        body = self._concealer.bytes(await read_limited(answer, MOST_ERROR_BYTES))
         complaint = self.endpoint.dialect.read_error(body)
         return ProviderStatusError(
             self.endpoint.name,
@@ -306,19 +307,15 @@ class HttpProvider:
             retry_after_seconds=retry_after_seconds(answer.headers, self._now()),
         )
 
-    async def _body(
-        self, answer: HttpAnswer, most: int, *, is_cut: bool = False
-    ) -> bytes:
-        """Read a body to its end, or as much of it as is of use."""
+    async def _body(self, answer: HttpAnswer) -> bytes:
+        """Read an answer in one piece to its end."""
         body = bytearray()
         while chunk := await answer.next_chunk():
             body += chunk
-            if len(body) > most:
-                if is_cut:
-                    break
-                reason = f"more than {most} bytes in one piece"
+            if len(body) > MOST_BODY_BYTES:
+                reason = f"more than {MOST_BODY_BYTES} bytes in one piece"
                 raise NotAnAnswer(self.endpoint.name, reason)
-        return self._concealer.bytes(bytes(body[:most]))
+        return self._concealer.bytes(bytes(body))
 
 
 def _is_too_much(problem: ProviderStatusError) -> bool:

@@ -12,7 +12,6 @@ from typing import Generic, Protocol, TypeVar
 
 import trio
 
-_CONNECTIONS_EACH = 32
 KEPT_SECONDS = 20.0
 """How long an unused connection is kept: shorter than most servers keep theirs."""
 
@@ -39,11 +38,15 @@ class Shards(Generic[PoolT]):
 
     Args:
         most_connections: how many requests there may be at once.
+        each: how many of them one pool is for.
         make: makes a pool that keeps so many unused connections at most.
     """
 
-    def __init__(self, most_connections: int, make: Callable[[int], PoolT]) -> None:
-        count = max(1, math.ceil(most_connections / _CONNECTIONS_EACH))
+    def __init__(
+        self, most_connections: int, each: int, make: Callable[[int], PoolT]
+    ) -> None:
+        count = max(1, math.ceil(most_connections / each))
+        self._each = each
         self._shards: list[_Shard[PoolT]] = [_Shard() for _ in range(count)]
         self._make = make
         self._fresh: PoolT | None = None
@@ -55,7 +58,7 @@ class Shards(Generic[PoolT]):
         await self._close_idle()
         shard = min(self._shards, key=_busy)
         if shard.pool is None:
-            shard.pool = self._make(_CONNECTIONS_EACH)
+            shard.pool = self._make(self._each)
         shard.busy += 1
         try:
             yield shard.pool

@@ -18,7 +18,8 @@ from gambit_actors.providers.errors import (
     ProviderTimeout,
     ProviderUnreachable,
 )
-from gambit_actors.providers.http import HttpAnswer, HttpTransport, read_limited
+from gambit_actors.providers.http import HttpAnswer, HttpTransport
+from gambit_actors.providers.limited import read_limited
 from gambit_actors.testing.fake_server import (
     Answer,
     Asked,
