@@ -24,7 +24,7 @@ from benchmarks.log_cases import (
 from benchmarks.run_cases import FLOOR
 from benchmarks.tables import times
 
-MOST_TIMES_FLOOR_AND_SYNCS = 2.2
+MOST_TIMES_FLOOR = 2.2
 LEAST_TIMES_CHEAPER = 5.0
 MOST_MILLISECONDS_TO_LIST = 1000.0
 
@@ -82,13 +82,19 @@ class Sum(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def files(self) -> float:
-        """The time to make files, and to sync their folder."""
-        return self.asked[CREATE].seconds + self.asked[FOLDER_SYNC].seconds
+        """The time to make files, and to sync their folder where that is done."""
+        kinds = {CREATE, FOLDER_SYNC} & set(self.asked)
+        return sum(self.asked[kind].seconds for kind in kinds)
+
+    @property
+    def allowed(self) -> float:
+        """What ours may take."""
+        return MOST_TIMES_FLOOR * self.floor + self.syncs
 
     @property
     def ratio(self) -> float:
-        """How many times floor and fdatasyncs ours needs."""
-        return self.ours / (self.floor + self.syncs)
+        """How many times the floor ours needs besides its fdatasyncs."""
+        return (self.ours - self.syncs) / self.floor
 
 
 def costs_of(case: LogCase, costs: Sequence[LogCost]) -> dict[str, LogCost]:
@@ -142,22 +148,22 @@ def disk_rows(cases: Sequence[LogCase], costs: Sequence[LogCost]) -> list[list[s
 
 def sum_rows(cases: Sequence[LogCase], costs: Sequence[LogCost]) -> list[list[str]]:
     """What our runs are held against: the sums, and what is not in them."""
-    heading = ["case", "floor", "fdatasyncs", "sum", "ours", "x sum", "making files"]
-    rows = [[*heading, "x sum with that", "x file by hand"]]
+    heading = ["case", "floor", "fdatasyncs", "allowed", "ours", "x floor besides"]
+    rows = [[*heading, "making files", "x floor besides both", "x file by hand"]]
     for case in cases:
         found = costs_of(case, costs)
         total = sum_of(found)
-        both = total.floor + total.syncs
+        besides = total.ours - total.syncs - total.files
         rows.append(
             [
                 case.title,
                 _microseconds(total.floor),
                 _microseconds(total.syncs),
-                _microseconds(both),
+                _microseconds(total.allowed),
                 _microseconds(total.ours),
                 times(total.ratio),
                 _microseconds(total.files),
-                times(total.ours / (both + total.files)),
+                times(besides / total.floor),
                 times(total.ours / found[FILE].best),
             ]
         )
@@ -199,11 +205,11 @@ def judge(cases: Sequence[LogCase], costs: Sequence[LogCost]) -> list[Verdict]:
             ratio = sum_of(found).ratio
             verdicts.append(
                 Verdict(
-                    target=f"at most {MOST_TIMES_FLOOR_AND_SYNCS:g}x floor + syncs",
+                    target=f"at most {MOST_TIMES_FLOOR:g}x floor, + syncs",
                     subject=case.title,
                     case=PASS,
                     found=ratio,
-                    is_met=ratio <= MOST_TIMES_FLOOR_AND_SYNCS,
+                    is_met=ratio <= MOST_TIMES_FLOOR,
                 )
             )
         if case.step == "runs":
