@@ -60,11 +60,12 @@ format: $(VENV)/.dev ## rewrite the code in the house format
 	@$(PY) -m ruff format .
 	@$(PY) -m ruff check --fix .
 
-bench: $(VENV)/.bench ## measure SSE events, loading decks, checking arguments, running
+bench: $(VENV)/.bench ## measure SSE events, decks, arguments, runs, logs, HTTP streams
 	@$(PY) -m benchmarks.sse_events
 	@$(PY) -m benchmarks.deck_loading
 	@$(PY) -m benchmarks.runs
 	@$(PY) -m benchmarks.logs
+	@$(PY) -m benchmarks.http_streams
 
 integration: $(VENV)/.dev $(GATEWAY)/.installed ## ask a gateway that others have written (LiteLLM; about 600 MB)
 	@GAMBIT_TEST_GATEWAY=$(abspath $(GATEWAY))/bin/litellm \
