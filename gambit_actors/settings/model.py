@@ -25,6 +25,9 @@ anthropic       Anthropic Messages
 gemini          Gemini's generateContent
 """
 
+Thinking: TypeAlias = Literal["budget", "adaptive"]
+"""How Anthropic is told how much to think: in tokens, or by the name of an effort."""
+
 SCRIPTED = "scripted"
 """The provider of models that answer from a script."""
 
@@ -42,6 +45,10 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
         needs_key: whether it cannot be asked without one.
         model: the one that is meant where only the server is named.
         streams: whether answers are asked for as streams.
+        thinking: of the dialect anthropic; None for the usual way.
+        betas: of the dialect anthropic: features to ask for.
+        max_tokens: of the dialect anthropic: the most to be said where nobody says;
+            None for the usual number.
     """
 
     name: str
@@ -59,6 +66,9 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
     timeouts: Timeouts = Timeouts()
     retries: Retries = Retries()
     pace: Pace = Pace()
+    thinking: Thinking | None = None
+    betas: tuple[str, ...] = ()
+    max_tokens: int | None = None
 
     @property
     def key_hint(self) -> str | None:

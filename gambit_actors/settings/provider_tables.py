@@ -17,7 +17,7 @@ from gambit_actors.settings.environment import (
     is_base_url,
     key_from,
 )
-from gambit_actors.settings.model import SCRIPTED, DialectName, Server
+from gambit_actors.settings.model import SCRIPTED, DialectName, Server, Thinking
 from gambit_actors.settings.presets import OTHER_NAMES, address_from
 
 NO_FALLBACK = "none"
@@ -137,14 +137,7 @@ class ProviderTables:
         if "dialect" in changes:
             changes.setdefault("flavour", None)
         server = msgspec.structs.replace(before, **changes)
-        flavours = FLAVOURS.get(server.dialect, ())
-        if server.flavour is not None and server.flavour not in flavours:
-            message = (
-                f"providers.{name}.flavour is none of the dialect {server.dialect},"
-                f" which has {', '.join(flavours) or 'none'}."
-            )
-            hint = did_you_mean(server.flavour, flavours)
-            table.report("GD012", "error", message, key="flavour", hint=hint)
+        _check_dialect(table, server)
         said = address_from(self._environment, server)
         if said is not None:
             server = msgspec.structs.replace(server, base_url=said)
@@ -191,12 +184,49 @@ def _check_keys(table: Table) -> None:
     check_all_keys(table, known | keys)
 
 
+def _check_dialect(table: Table, server: Server) -> None:
+    """Refuse what the server's dialect has no place for."""
+    dialect, flavours = server.dialect, FLAVOURS.get(server.dialect, ())
+    if server.flavour is not None and server.flavour not in flavours:
+        message = (
+            f"providers.{server.name}.flavour is none of the dialect {dialect},"
+            f" which has {', '.join(flavours) or 'none'}."
+        )
+        hint = did_you_mean(server.flavour, flavours)
+        table.report("GD012", "error", message, key="flavour", hint=hint)
+    for key in () if dialect == "anthropic" else ANTHROPIC_KEYS:
+        if key in table:
+            message = (
+                f"providers.{server.name}.{key} is for the dialect anthropic, and this"
+                f" server speaks {dialect}."
+            )
+            table.report("GD012", "error", message, key=key)
+
+
 def _dialect(table: Table, key: str) -> str | None:
     return table.choice(key, DIALECTS)
 
 
 def _history(table: Table, key: str) -> str | None:
     return table.choice(key, _HISTORIES)
+
+
+def _thinking(table: Table, key: str) -> str | None:
+    return table.choice(key, get_args(Thinking))
+
+
+def _betas(table: Table, key: str) -> tuple[str, ...] | None:
+    betas = table.texts(key)
+    for beta in betas or ():
+        if not _HEADER.fullmatch(beta):
+            path = ".".join(map(str, (*table.path, key)))
+            message = f"{path}: {shown(beta)} is no name that a header can carry."
+            table.report("GD012", "error", message, key=key)
+    return betas
+
+
+def _tokens(table: Table, key: str) -> int | None:
+    return table.whole(key, least=1)
 
 
 def _base_url(table: Table, key: str) -> str | None:
@@ -299,8 +329,14 @@ _READERS: dict[str, tuple[str, Callable[[Table, str], object]]] = {
     "timeouts": ("timeouts", _timeouts),
     "retries": ("retries", _retries),
     "pace": ("pace", _pace),
+    "thinking": ("thinking", _thinking),
+    "betas": ("betas", _betas),
+    "max_tokens": ("max_tokens", _tokens),
 }
 """What can be said of a server: the key, what it is called here, and its reader."""
+
+ANTHROPIC_KEYS = ("thinking", "betas", "max_tokens")
+"""Keys that only a server of that dialect has."""
 
 SERVER_KEYS = (*_READERS, "key_env")
 """All keys of a server."""

@@ -2,21 +2,14 @@
 
 # ruff: noqa: PLC0415
 
-from collections.abc import Callable
-from importlib import import_module
-from typing import cast
+import msgspec
 
 from gambit_actors.providers.dialects.dialect import Dialect
-from gambit_actors.providers.errors import ProviderNotReady
 from gambit_actors.settings.model import Server
 
 
 def dialect_of(server: Server) -> Dialect:
-    """The language that a server speaks, with its own ways of doing so.
-
-    Raises:
-        ProviderNotReady: this release does not speak it.
-    """
+    """The language that a server speaks, with its own ways of doing so."""
     match server.dialect:
         case "openresponses" | "openai":
             return _open_responses(server)
@@ -46,9 +39,11 @@ def _open_responses(server: Server) -> Dialect:
 
 
 def _anthropic(server: Server) -> Dialect:
-    try:
-        module = import_module("gambit_actors.providers.dialects.anthropic")
-    except ModuleNotFoundError as problem:
-        reason = f"this release does not speak the dialect {server.dialect}"
-        raise ProviderNotReady(server.name, reason) from problem
-    return cast(Callable[[], Dialect], module.AnthropicDialect)()
+    from gambit_actors.providers.dialects.anthropic import AnthropicDialect
+
+    usual = AnthropicDialect(betas=server.betas)
+    return msgspec.structs.replace(
+        usual,
+        thinking=server.thinking or usual.thinking,
+        default_max_tokens=server.max_tokens or usual.default_max_tokens,
+    )

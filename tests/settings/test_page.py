@@ -10,7 +10,13 @@ from gambit_actors.providers.endpoints import Pace, Retries, Timeouts
 from gambit_actors.settings.environment import FLAGS, PROXIES
 from gambit_actors.settings.model_tables import ALIAS_KEYS, PRICE_KEYS
 from gambit_actors.settings.presets import OTHER_NAMES, PRESETS
-from gambit_actors.settings.provider_tables import DIALECTS, FLAVOURS, SERVER_KEYS
+from gambit_actors.settings.provider_tables import (
+    ANTHROPIC_KEYS,
+    DIALECTS,
+    FLAVOURS,
+    SERVER_KEYS,
+)
+from gambit_actors.wiring.dialects import dialect_of
 from tests.settings.reading import read
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "settings.md"
@@ -72,4 +78,8 @@ def test_the_example_on_the_page_can_be_used() -> None:
     acme = read(example).servers["acme"]
     assert acme.timeouts == Timeouts()
     assert acme.retries == Retries()
-    assert set(tomli.loads(example)["providers"]["acme"]) == set(SERVER_KEYS)
+    providers = tomli.loads(example)["providers"]
+    assert set(providers["acme"]) == set(SERVER_KEYS) - set(ANTHROPIC_KEYS)
+    assert set(providers["anthropic"]) == set(ANTHROPIC_KEYS)
+    dialect = dialect_of(read(example).servers["anthropic"])
+    assert dialect == dialect_of(read().servers["anthropic"])

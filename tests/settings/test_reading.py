@@ -125,6 +125,28 @@ def test_a_server_with_a_model_has_a_name_for_it() -> None:
             ),
         ),
         (
+            '[providers.openai]\nthinking = "adaptive"\n',
+            (
+                ":2:12: providers.openai.thinking is for the dialect anthropic, and"
+                " this server speaks openai."
+            ),
+        ),
+        (
+            '[providers.anthropic]\nthinking = "deep"\n',
+            (
+                ':2:12: providers.anthropic.thinking is "deep"; it can be "budget",'
+                ' "adaptive".'
+            ),
+        ),
+        (
+            '[providers.anthropic]\nbetas = ["a,b"]\n',
+            'providers.anthropic.betas: "a,b" is no name that a header can carry.',
+        ),
+        (
+            "[providers.anthropic]\nmax_tokens = 0\n",
+            "providers.anthropic.max_tokens is 0; it must be at least 1.",
+        ),
+        (
             '[providers.openai]\nheaders = { "a b" = "c" }\n',
             "providers.openai.headers.a b is no header that can be sent",
         ),

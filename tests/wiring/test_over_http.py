@@ -121,6 +121,65 @@ async def test_a_chat_is_what_flags_ask_for(
     assert targets == ["/chat/completions"]
 
 
+async def test_anthropic_is_asked_as_its_table_says(tmp_path: Path) -> None:
+    """How it thinks, what it may try, and how much it says if nobody says."""
+    text = (
+        '[providers.anthropic]\nthinking = "adaptive"\nmax_tokens = 123\n'
+        'betas = ["one-2026-01-01", "two-2026-01-01"]\n'
+    )
+    deck = DECK.format("anthropic/m")
+    wants = '\nreasoning = { effort = "low" }\n+++\n\n'
+    (tmp_path / "PROMPT.md").write_text(deck.replace("\n+++\n\n", wants))
+    asked: list[Asked] = []
+
+    async def answer_it(request: Asked, answer: Answer) -> None:
+        asked.append(request)
+        content = [{"type": "text", "text": "Hello there."}]
+        body = {"type": "message", "role": "assistant", "id": "m1", "model": "m"}
+        await answer.json(200, {**body, "content": content, "stop_reason": "end_turn"})
+
+    async with serve(answer_it) as server:
+        env = {
+            "ANTHROPIC_BASE_URL": server.base_url,
+            "ANTHROPIC_API_KEY": "sk-1234567890",
+        }
+        async with open_runtime(settings=read(text, env)) as runtime:
+            result = await runtime.run(str(tmp_path), message="Hi.")
+    assert result.text == "Hello there."
+    (request,) = asked
+    assert request.target == "/v1/messages"
+    assert request.headers["x-api-key"] == "sk-1234567890"
+    assert request.headers["anthropic-beta"] == "one-2026-01-01,two-2026-01-01"
+    body = msgspec.json.decode(request.body)
+    assert (body["model"], body["max_tokens"]) == ("m", 123)
+    assert body["thinking"]["type"] == "adaptive"
+
+
+async def test_gemini_is_asked_as_settings_say(tmp_path: Path) -> None:
+    """By either name, with its key in a header and not in the address."""
+    (tmp_path / "PROMPT.md").write_text(DECK.format("gemini/gemini-2.5-flash"))
+    asked: list[Asked] = []
+
+    async def answer_it(request: Asked, answer: Answer) -> None:
+        asked.append(request)
+        content = {"role": "model", "parts": [{"text": "Hello there."}]}
+        body = {"candidates": [{"content": content, "finishReason": "STOP"}]}
+        await answer.json(200, body)
+
+    async with serve(answer_it) as server:
+        env = {
+            "GEMINI_BASE_URL": server.base_url,
+            "GEMINI_API_KEY": "sk-1234567890",
+        }
+        async with open_runtime(settings=read(environment=env)) as runtime:
+            result = await runtime.run(str(tmp_path), message="Hi.")
+    assert result.text == "Hello there."
+    (request,) = asked
+    assert request.target.startswith("/models/gemini-2.5-flash:")
+    assert "1234567890" not in request.target
+    assert request.headers["x-goog-api-key"] == "sk-1234567890"
+
+
 def test_settings_name_the_flavours_there_are() -> None:
     """No more and no less."""
     assert set(FLAVOURS["chat"]) == set(chat_flavours.FLAVOURS)
