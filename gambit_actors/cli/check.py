@@ -13,6 +13,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
+from gambit_actors.cli.checking_models import ModelNames
 from gambit_actors.cli.deck_folders import (
     Found,
     find_decks,
@@ -29,6 +30,7 @@ from gambit_actors.cli.snapshot import Snapshot
 from gambit_actors.deck.findings import LEGACY, LegacyPolicy
 from gambit_actors.deck.loader import DeckCache, LoadedDecks, load_decks
 from gambit_actors.deck.reader import DeckReader
+from gambit_actors.errors import InvalidSettings
 from gambit_actors.schema.diagnostics import Diagnostic, Severity
 from gambit_actors.store.deck_files import DiskReader
 
@@ -49,6 +51,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     quiet: bool = False
     verbose: bool = False
     exclude: tuple[str, ...] = ()
+    settings: str | None = None
 
 
 Loader: TypeAlias = Callable[[DeckReader, Sequence[str]], LoadedDecks]
@@ -93,10 +96,25 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Checker:
-    """Checks the same decks over and over, as they are or as they might be."""
+    """Checks the same decks over and over, as they are or as they might be.
 
-    def __init__(self, found: Found, *, reader: DeckReader, load: Loader) -> None:
+    Args:
+        found: the decks.
+        reader: reads their files.
+        load: makes decks of them.
+        settings: the settings file for all of them; if not told, the nearest of each.
+    """
+
+    def __init__(
+        self,
+        found: Found,
+        *,
+        reader: DeckReader,
+        load: Loader,
+        settings: str | None = None,
+    ) -> None:
         self._found = found
+        self._models = ModelNames(settings)
         self._reader = reader
         self._load = load
         # A file that is reached under two names has the first of them, for good.
@@ -116,6 +134,9 @@ class Checker:
         for deck in loaded.decks:
             sources = deck.sources if deck else ()
             files.update(real_path(file) for file in sources if not _is_uri(file))
+        for file, words in snapshot.texts.items():
+            if is_deck_file(Path(file).name):
+                findings += self._models.findings(file, words)
         named = {self._named(found) for found in findings}
         return Checked(
             decks=len(self._found.decks),
@@ -169,8 +190,11 @@ def check_with(options: Options, *, reader: DeckReader, load: Loader) -> int:
         for sentence in write_intents(found.decks):
             if not options.quiet or sentence.startswith("Not"):
                 _say(console, sentence)
-    checker = Checker(found, reader=reader, load=load)
-    checked = left = checker.check()
+    checker = Checker(found, reader=reader, load=load, settings=options.settings)
+    try:
+        checked = left = checker.check()
+    except InvalidSettings as problem:
+        raise click.ClickException(printable(str(problem))) from problem
     is_kept = True
     if options.fix or options.diff:
         left, is_kept = _fix(checked, checker, console, options)

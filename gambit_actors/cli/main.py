@@ -64,6 +64,12 @@ def main() -> None:
     multiple=True,
     help="Leave out folders and decks like this, such as tests/fixtures.",
 )
+@click.option(
+    "--settings",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Hold models against these settings (default: the nearest gambit.toml).",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Show errors and warnings only.")
 @click.option(
     "-v", "--verbose", is_flag=True, help="Show where an INTENT.md is missing."

@@ -19,12 +19,18 @@ class Snapshot:
     def __init__(self, reader: DeckReader, pretended: Mapping[str, str]) -> None:
         self._reader = reader
         self._texts: dict[str, str | None] = dict(pretended)
-        self._asked: set[str] = set()
+        self._asked: dict[str, str] = {}
 
     @property
     def files(self) -> set[str]:
         """The files that were asked for and are there, by real path."""
         return {path for path in self._asked if self._texts.get(path) is not None}
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The texts of these files, by the name that each was first asked for by."""
+        found = {name: self._texts.get(path) for path, name in self._asked.items()}
+        return {name: text for name, text in found.items() if text is not None}
 
     def text_of(self, real_path: str) -> str | None:
         """The text of a file if it was read."""
@@ -33,7 +39,7 @@ class Snapshot:
     def read_text(self, path: str, /) -> str | None:
         """Give the text of a file; None if there is none."""
         real_path = self.real_path(path)
-        self._asked.add(real_path)
+        self._asked.setdefault(real_path, path)
         if real_path not in self._texts:
             self._texts[real_path] = self._reader.read_text(path)
         return self._texts[real_path]

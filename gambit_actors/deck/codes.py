@@ -20,6 +20,7 @@ CODES: dict[str, str] = {
     "GD014": "A key has no effect where it stands.",
     "GD015": "A value under additionalParams has no JSON form.",
     "GD016": "A key under additionalParams is overruled by the key beside it.",
+    "GD017": "A model is of a provider, or an alias, that no settings know.",
     "GD020": "An action does not have exactly one of path and execute.",
     "GD021": "A name is not one that a model can call.",
     "GD022": "A name is given twice.",

@@ -14,14 +14,13 @@ from gambit_actors.errors import InvalidSettings
 from gambit_actors.run.budgets import Price
 from gambit_actors.settings.environment import environment_from_text
 from gambit_actors.settings.model import Settings
+from gambit_actors.settings.places import nearest_file
 from gambit_actors.settings.plugins import provider_plugins
 from gambit_actors.settings.reading import (
     SettingsFile,
     prices_from_text,
     settings_from,
 )
-
-FILE_NAME = "gambit.toml"
 
 _MOST_BYTES = 4_000_000
 
@@ -47,7 +46,7 @@ def find_settings(
         InvalidSettings: something is wrong with them.
     """
     here = Path(folder or ".").absolute()
-    path = Path(file).absolute() if file is not None else _nearest(here, deck)
+    path = Path(file).absolute() if file is not None else nearest_file(here, deck)
     found: SettingsFile | None = None
     if path is not None:
         # With links followed: what lies in a folder of ours may come from elsewhere.
@@ -85,18 +84,6 @@ def prices_from_file(file: str | os.PathLike[str]) -> dict[str, Price]:
     """
     path = Path(file)
     return prices_from_text(str(path), _text_of(path, str(path)))
-
-
-def _nearest(here: Path, deck: str | os.PathLike[str] | None) -> Path | None:
-    start = here
-    if deck is not None and not str(deck).startswith("gambit://"):
-        at = here / deck
-        start = at if at.is_dir() else at.parent
-    for folder in (start, *start.parents):
-        path = folder / FILE_NAME
-        if path.is_file():
-            return path
-    return None
 
 
 def _shown(path: Path, here: Path) -> str:

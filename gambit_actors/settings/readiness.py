@@ -3,6 +3,8 @@
 Nothing is asked here. What can be told from settings alone is told before a run begins.
 """
 
+import msgspec
+
 from gambit_actors.deck.tables import did_you_mean
 from gambit_actors.settings.model import SCRIPTED, Settings
 from gambit_actors.settings.presets import OTHER_NAMES
@@ -19,6 +21,45 @@ def expanded(settings: Settings, model: str) -> tuple[str, ...]:
     if "/" in model or settings.fallback is None:
         return (model,)
     return (f"{settings.fallback}/{model}",)
+
+
+class Unknown(msgspec.Struct, frozen=True, kw_only=True):
+    """What is wrong with a name that settings do not know.
+
+    Attributes:
+        guess: what was meant, as a sentence; None if that cannot be guessed.
+        listed: what there is instead, as a sentence.
+    """
+
+    words: str
+    guess: str | None = None
+    listed: str = ""
+
+
+def unknown_in(settings: Settings, model: str) -> Unknown | None:
+    """What is wrong with a model's name; None if a provider or an alias is in it.
+
+    A name without a provider is the fallback's, if there is one. If it is like an alias
+    it is taken for one all the same.
+    """
+    prefix, slash, _ = model.partition("/")
+    if model in settings.aliases:
+        return None
+    if not slash:
+        guess = did_you_mean(model, settings.aliases.keys())
+        if guess is None and settings.fallback is not None:
+            return None
+        words = f"{model!r} is no alias, and no provider is named in it"
+        advice = f"Write PROVIDER/{model}, such as openai/{model}."
+        return Unknown(words=words, guess=guess, listed=advice)
+    names = sorted({*settings.servers, *settings.plugins})
+    if OTHER_NAMES.get(prefix, prefix) in (*names, SCRIPTED):
+        return None
+    return Unknown(
+        words=f"there is no provider {prefix!r}",
+        guess=did_you_mean(prefix, names),
+        listed=f"There are {_listed(names)}.",
+    )
 
 
 def lack_of(settings: Settings, model: str) -> str | None:
@@ -41,10 +82,13 @@ def lack_of(settings: Settings, model: str) -> str | None:
     server = settings.servers.get(OTHER_NAMES.get(prefix, prefix))
     if server is not None:
         return server.lack
-    names = sorted({*settings.servers, *settings.plugins})
-    guess = did_you_mean(prefix, names)
-    return f"there is no provider {prefix!r}. {guess or f'There are {_listed(names)}.'}"
+    unknown = unknown_in(settings, model)
+    if unknown is None:
+        return None
+    return f"{unknown.words}. {unknown.guess or unknown.listed}"
 
 
 def _listed(names: list[str]) -> str:
+    if not names:
+        return "none"
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
