@@ -37,12 +37,14 @@ from gambit_actors.settings.finding import (
 from gambit_actors.settings.model import Settings
 from gambit_actors.settings.readiness import expanded, lack_of
 from gambit_actors.store.deck_files import DiskReader
+from gambit_actors.wiring.script_files import fault_of_script
 
 if TYPE_CHECKING:
     from gambit_actors.providers.router import Router
 
 _ANY_MODEL = "scripted/model"
 _A_SCRIPT = """\
+Or write down what the model says, and give it with --script FILE.toml:
   [[replies]]
   text = "Hello."
 All that can be in one is in docs/reference/scripted.md."""
@@ -134,14 +136,16 @@ class Answering:
         if options.forces_models or not named:
             named = options.models
         models = [full for one in named for full in expanded(self._settings, one)]
-        lacks = {model: lack_of(self._settings, model) for model in models}
+        lacks = {
+            model: lack_of(self._settings, model) or fault_of_script(model)
+            for model in models
+        }
         if not lacks or None in lacks.values():
             return
         words = [f"{model} cannot be asked: {lack}" for model, lack in lacks.items()]
-        words.append(
-            "Or write down what the model says, and give it with --script FILE.toml:"
-        )
-        raise Refused(printable("\n".join([*words, _A_SCRIPT])))
+        if not all(map(fault_of_script, models)):
+            words.append(_A_SCRIPT)
+        raise Refused(printable("\n".join(words)))
 
 
 def opened_models(

@@ -18,16 +18,13 @@ from gambit_actors.deck.legacy import modern_deck
 from gambit_actors.deck.loader import load_deck
 from gambit_actors.errors import BadScript
 from gambit_actors.openresponses.base import JSONValue
-from gambit_actors.providers.scripts import (
-    Script,
-    script_from_jsonl,
-    script_from_toml,
-)
+from gambit_actors.providers.scripts import Script
 from gambit_actors.run.budgets import Price
 from gambit_actors.schema.forms import Unfolder, properties, required
 from gambit_actors.schema.keywords import Schema
 from gambit_actors.store.deck_files import DiskReader
 from gambit_actors.store.syncing import Durability
+from gambit_actors.wiring.script_files import script_in
 
 _MOST_DECKS = 5
 _CUT_CHARACTERS = 60
@@ -144,10 +141,9 @@ def script_from(path: Path) -> Script:
     Raises:
         Refused: it is not one.
     """
-    read = script_from_jsonl if path.suffix == ".jsonl" else script_from_toml
     try:
-        return read(path.read_text(encoding="utf-8"))
-    except (BadScript, UnicodeError) as problem:
+        return script_in(path)
+    except BadScript as problem:
         words = f"--script {path}: {problem}"
         if path.suffix not in (".jsonl", ".toml"):
             words += "\nA script is TOML (.toml) or has a JSON object a line (.jsonl)."

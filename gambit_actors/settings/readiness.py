@@ -9,7 +9,10 @@ from gambit_actors.deck.tables import did_you_mean
 from gambit_actors.settings.model import SCRIPTED, Settings
 from gambit_actors.settings.presets import OTHER_NAMES
 
-NO_SCRIPT = "give its replies with --script FILE"
+NO_SCRIPT = (
+    "give its replies with --script FILE, or name it after the file:"
+    " scripted/path/to/script.toml"
+)
 
 
 def expanded(settings: Settings, model: str) -> tuple[str, ...]:
@@ -21,6 +24,11 @@ def expanded(settings: Settings, model: str) -> tuple[str, ...]:
     if "/" in model or settings.fallback is None:
         return (model,)
     return (f"{settings.fallback}/{model}",)
+
+
+def is_script_file(name: str) -> bool:
+    """Whether a scripted model of this name is one that is named after its script."""
+    return name.endswith((".toml", ".jsonl"))
 
 
 class Unknown(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,7 +86,7 @@ def lack_of(settings: Settings, model: str) -> str | None:
     if prefix in settings.plugins:
         return None
     if prefix == SCRIPTED:
-        return NO_SCRIPT
+        return None if is_script_file(name) else NO_SCRIPT
     server = settings.servers.get(OTHER_NAMES.get(prefix, prefix))
     if server is not None:
         return server.lack

@@ -20,6 +20,7 @@ from gambit_actors.settings.presets import OTHER_NAMES
 from gambit_actors.settings.proxies import proxy_for
 from gambit_actors.wiring.dialects import dialect_of
 from gambit_actors.wiring.plugins import provider_of_plugin
+from gambit_actors.wiring.script_files import ScriptFiles
 
 
 @asynccontextmanager
@@ -36,7 +37,8 @@ async def open_models(
     Args:
         settings: which servers there are.
         environment: the variables that plugins are given.
-        scripted: answers for models of the provider ``scripted``.
+        scripted: answers for models of the provider ``scripted``. If not told, those
+            answer that are named after a script.
 
     Raises:
         RequestError: a proxy is none.
@@ -77,10 +79,8 @@ class _Providers(Mapping[str, ModelProvider]):
     ) -> None:
         self._settings = settings
         self._environment = environment
-        self._made: dict[str, ModelProvider] = {}
+        self._made: dict[str, ModelProvider] = {SCRIPTED: scripted or ScriptFiles()}
         self._transports: dict[str | None, HttpTransport] = {}
-        if scripted is not None:
-            self._made[SCRIPTED] = scripted
         self._names = {*settings.servers, *settings.plugins, *self._made, *OTHER_NAMES}
 
     def __getitem__(self, name: str) -> ModelProvider:

@@ -18,7 +18,7 @@ from gambit_actors.deck.reader import DeckReader
 from gambit_actors.errors import RequestError
 from gambit_actors.run.ports import LogStore, ModelProvider
 from gambit_actors.settings.finding import find_settings
-from gambit_actors.settings.model import Settings
+from gambit_actors.settings.model import SCRIPTED, Settings
 from gambit_actors.settings.presets import OTHER_NAMES
 from gambit_actors.store.deck_files import DiskReader
 from gambit_actors.store.disk_store import DiskStore
@@ -96,7 +96,9 @@ def _chosen(
     if models in servers:
         return msgspec.structs.replace(settings, fallback=models), options
     prefix, slash, _ = models.partition("/")
-    if models not in settings.aliases and not (slash and prefix in servers):
+    if models not in settings.aliases and not (
+        slash and prefix in {*servers, SCRIPTED}
+    ):
         names = ", ".join(sorted(servers))
         msg = f"{models!r} is no model, alias or provider; providers are {names}"
         raise RequestError(msg)

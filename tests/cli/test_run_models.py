@@ -61,6 +61,40 @@ def test_another_model_may_be_insisted_on(
     assert run("--model", "pong/loud").stdout == "yes\n"
 
 
+def test_a_model_may_be_named_after_its_script(desk: Path) -> None:
+    """On the command line, in a deck and in an alias; no key is needed."""
+    result = run("--model-force", "scripted/s.toml")
+    assert (result.exit_code, result.stdout) == (0, "Hello.\n"), result.stderr
+    (desk / "PROMPT.md").write_text("Be kind.\n")
+    assert run("--model", "scripted/s.toml").stdout == "Hello.\n"
+    (desk / "PROMPT.md").write_text(DECK.replace("openai/gpt-5", "scripted/s.toml"))
+    assert run().stdout == "Hello.\n"
+    (desk / "PROMPT.md").write_text(DECK.replace("openai/gpt-5", "small"))
+    (desk / "gambit.toml").write_text(
+        '[models.aliases.small]\nmodel = "scripted/s.toml"\n'
+    )
+    assert run().stdout == "Hello.\n"
+
+
+def test_other_scripted_names_are_answered_from_the_script(desk: Path) -> None:
+    """The one that is given, which answers for files, too."""
+    for model in ("scripted/one", "scripted/no.toml"):
+        (desk / "PROMPT.md").write_text(DECK.replace("openai/gpt-5", model))
+        assert run("--script", "s.toml").stdout == "Hello.\n"
+    assert "give its replies with --script" in run("--model-force", "scripted/x").stderr
+
+
+def test_a_script_that_is_not_there_is_one_sentence(desk: Path) -> None:
+    """Before anything is run."""
+    result = run("--model-force", "scripted/no.toml", "--trace", "t.jsonl")
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "Error: scripted/no.toml cannot be asked: there is no script no.toml, from the"
+        " current folder\n"
+    )
+    assert not (desk / "t.jsonl").exists()
+
+
 def test_an_alias_is_followed(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """To the first model that answers."""
     install_plugin(desk, monkeypatch)

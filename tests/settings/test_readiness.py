@@ -30,6 +30,7 @@ def test_a_name_stands_for_models_with_their_servers() -> None:
         ("gemini/pro", "set GOOGLE_API_KEY or GEMINI_API_KEY to your key"),
         ("anthropic/claude", "set ANTHROPIC_API_KEY to your key"),
         ("scripted/x", "give its replies with --script FILE"),
+        ("scripted/x.toml", None),
         ("opneai/gpt-5", "there is no provider 'opneai'. Did you mean openai?"),
         ("gpt-5", "write PROVIDER/gpt-5, such as openai/gpt-5"),
     ],

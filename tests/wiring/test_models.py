@@ -75,7 +75,7 @@ async def test_names_lead_to_providers() -> None:
         ("openai/gpt-5", "OPENAI_API_KEY"),
         ("openresponses/m", "set OPENRESPONSES_BASE_URL to the address of a server"),
         ("opneai/gpt-5", "did you mean 'openai'?"),
-        ("scripted/one", "there is no provider 'scripted'"),
+        ("scripted/one", "give its replies with --script FILE, or name it after"),
     ],
 )
 async def test_what_is_missing_is_told_when_it_is_asked_for(
@@ -85,6 +85,45 @@ async def test_what_is_missing_is_told_when_it_is_asked_for(
     async with open_models(read()) as router:
         with pytest.raises(ProviderNotReady, match=words):
             await answer(router, model)
+
+
+async def test_a_model_may_be_named_after_its_script(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each has its own, from the current folder, in either form."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.toml").write_text(
+        '[[replies]]\ntext = "One."\n[[replies]]\ntext = "Two."\n'
+    )
+    (tmp_path / "b.jsonl").write_text('{"text": "Three.", "times": 0}\n')
+    async with open_models(read()) as router:
+        models = ["scripted/in/a.toml", "scripted/b.jsonl", "scripted/in/a.toml"]
+        models.append(f"scripted/{tmp_path}/b.jsonl")
+        said = [await answer(router, model) for model in models]
+    assert said == ["One.", "Three.", "Two.", "Three."]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("no.toml", "there is no script no.toml, from the current folder"),
+        ("bad.toml", "bad.toml is no script that can be read: line 1"),
+        ("bytes.toml", "bytes.toml is no script that can be read: not readable"),
+        ("folder.toml", "folder.toml is no script that can be read: Is a directory"),
+    ],
+)
+async def test_a_script_that_cannot_be_read_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, words: str
+) -> None:
+    """So that another model may be asked, as with any other failure."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.toml").write_text("[[replies\n")
+    (tmp_path / "bytes.toml").write_bytes(b"\xff")
+    (tmp_path / "folder.toml").mkdir()
+    async with open_models(read()) as router:
+        with pytest.raises(ProviderNotReady, match=words):
+            await answer(router, f"scripted/{name}")
 
 
 @pytest.mark.usefixtures("plugins")

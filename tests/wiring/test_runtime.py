@@ -54,6 +54,15 @@ async def test_a_model_is_asked_where_a_deck_names_none(
     assert [call.model for call in sink.of(ModelCall)] == [asked]
 
 
+async def test_a_script_is_a_model_too(desk: str, tmp_path: Path) -> None:
+    """By its file, where a deck names no model."""
+    script = tmp_path / "hello.toml"
+    script.write_text('[[replies]]\ntext = "Hello."\n')
+    async with open_runtime(f"scripted/{script}", settings=read()) as runtime:
+        result = await runtime.run(desk, message="Hi.")
+    assert result.text == "Hello."
+
+
 async def test_a_server_is_asked_for_models_that_name_none(desk: str) -> None:
     """A name of a provider alone says whose models are meant."""
     sink, options = MemorySink(), RunOptions(models=("gpt-5",))
