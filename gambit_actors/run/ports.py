@@ -43,7 +43,7 @@ def ignore_notice(_notice: Notice) -> None:
     """Tell nobody."""
 
 
-class ModelContext(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class ModelContext(msgspec.Struct, frozen=True, kw_only=True):
     """For whom a model is asked.
 
     Attributes:
