@@ -106,6 +106,8 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
         headers: sent with every request.
         history: who has the conversation inside a run.
         streams: whether answers are asked for as streams.
+        sends_plain_key: whether the key may go to another machine without TLS, where
+            everybody on the way can read it.
     """
 
     name: str
@@ -119,3 +121,4 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     pace: Pace = Pace()
     history: History = "sent"
     streams: bool = True
+    sends_plain_key: bool = False

@@ -73,6 +73,7 @@ class Transport(Protocol):
         headers: Mapping[str, str],
         body: bytes,
         timeouts: Timeouts,
+        allow_plain_keys: bool = False,
     ) -> AbstractAsyncContextManager[HttpAnswer]:
         """Send a request; leaving the block hangs up if there is more to come.
 
@@ -253,6 +254,7 @@ class HttpProvider:
             headers=self._headers(rendered),
             body=body,
             timeouts=endpoint.timeouts,
+            allow_plain_keys=endpoint.sends_plain_key,
         ) as answer:
             if answer.status != _OK:
                 problem = await self._refusal(answer)

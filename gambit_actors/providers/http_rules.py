@@ -97,7 +97,7 @@ def check_secrecy(provider: str, host: str, headers: Mapping[str, str]) -> None:
             raise ProviderNotReady(
                 provider,
                 f"the header {name} would go to {host} in the clear; use https, or "
-                "say that keys may be sent without it",
+                "set plain_key = true for this server if its network is your own",
             )
 
 

@@ -52,7 +52,7 @@ def is_worth_retrying(problem: ProviderError) -> bool:
                 return not any(word in code.lower() for word in _USED_UP)
             return status in _TRANSIENT
         case ProviderTimeout(phase=phase):
-            return phase in {"connect", "first_byte"}
+            return phase != "total"
         case ProviderUnreachable() | ConnectionLost():
             return True
         case _:

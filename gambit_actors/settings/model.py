@@ -45,6 +45,7 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
         needs_key: whether it cannot be asked without one.
         model: the one that is meant where only the server is named.
         streams: whether answers are asked for as streams.
+        sends_plain_key: whether its key may go out without TLS.
         thinking: of the dialect anthropic; None for the usual way.
         betas: of the dialect anthropic: features to ask for.
         max_tokens: of the dialect anthropic: the most to be said where nobody says;
@@ -62,6 +63,7 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str] = {}
     history: History = "sent"
     streams: bool = True
+    sends_plain_key: bool = False
     model: str | None = None
     timeouts: Timeouts = Timeouts()
     retries: Retries = Retries()

@@ -325,6 +325,7 @@ _READERS: dict[str, tuple[str, Callable[[Table, str], object]]] = {
     "headers": ("headers", _headers),
     "history": ("history", _history),
     "stream": ("streams", Table.flag),
+    "plain_key": ("sends_plain_key", Table.flag),
     "model": ("model", Table.text),
     "timeouts": ("timeouts", _timeouts),
     "retries": ("retries", _retries),

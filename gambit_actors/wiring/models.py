@@ -65,6 +65,7 @@ def endpoint_of(server: Server) -> Endpoint:
         pace=server.pace,
         history=server.history,
         streams=server.streams,
+        sends_plain_key=server.sends_plain_key,
     )
 
 

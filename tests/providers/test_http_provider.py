@@ -550,3 +550,27 @@ async def test_a_stream_without_a_content_type_is_read() -> None:
     exchange.headers = {}
 
     assert (await Asking(exchange).ask()).output_text == "Hello."
+
+
+async def test_a_silence_before_the_first_event_is_asked_again(
+    autojump_clock: MockClock,
+) -> None:
+    """A server that begins its answer and then hangs has said nothing yet."""
+    del autojump_clock
+    hung = Exchange(pieces=(ProviderTimeout("acme", "idle", 120.0),))
+    asking = Asking(hung, streamed("Hello."))
+
+    assert (await asking.ask()).output_text == "Hello."
+    assert asking.kinds() == ["retry"]
+
+
+@pytest.mark.parametrize("is_sent", [True, False])
+async def test_whether_a_key_may_go_in_the_clear_is_said(is_sent: bool) -> None:
+    """The transport is told what the endpoint says, and by default that it may not."""
+    endpoint = msgspec.structs.replace(ENDPOINT, sends_plain_key=is_sent)
+    asking = Asking(streamed("Hi."), endpoint=endpoint)
+
+    await asking.ask()
+
+    assert asking.wire.posted[0].allow_plain_keys is is_sent
+    assert ENDPOINT.sends_plain_key is False

@@ -75,6 +75,7 @@ def test_any_text_may_be_a_wait(text: str) -> None:
         (ProviderStatusError("p", 429, code="billing_hard_limit_reached"), False),
         (ProviderTimeout("p", "connect", 1), True),
         (ProviderTimeout("p", "first_byte", 1), True),
+        (ProviderTimeout("p", "idle", 1), True),
         (ProviderTimeout("p", "total", 1), False),
         (ProviderUnreachable("p", "no"), True),
         (ConnectionLost("p", "no"), True),

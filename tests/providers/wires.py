@@ -46,6 +46,7 @@ class Posted(msgspec.Struct, kw_only=True):
     headers: Mapping[str, str]
     body: dict[str, object]
     timeouts: Timeouts
+    allow_plain_keys: bool = False
     is_read: bool = False
     is_closed: bool = False
 
@@ -92,6 +93,7 @@ class WrittenTransport:
         headers: Mapping[str, str],
         body: bytes,
         timeouts: Timeouts,
+        allow_plain_keys: bool = False,
     ) -> AsyncIterator[WrittenAnswer]:
         """Answer as the next exchange has it."""
         assert provider == "acme"
@@ -100,6 +102,7 @@ class WrittenTransport:
             headers=headers,
             body=msgspec.json.decode(body),
             timeouts=timeouts,
+            allow_plain_keys=allow_plain_keys,
         )
         self.posted.append(posted)
         exchange = next(self._exchanges)
