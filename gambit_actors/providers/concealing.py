@@ -3,7 +3,7 @@
 Servers repeat keys in their errors, and a hostile one can repeat them anywhere. What is
 struck out here reaches no event, no error, no trace, no recording and no log. A key
 that a server spells out over several deltas is no text before it is put together, and
-is not found.
+is not found; one that it spells in the escapes of JSON is.
 """
 
 import re
@@ -34,12 +34,17 @@ class Concealer:
             if key is not None and len(key.reveal()) >= _LEAST_KEY_CHARACTERS
         ]
         self._keys = [key.encode() for key in self._texts]
+        self._escaped = [_escaped(key) for key in self._texts]
 
     def bytes(self, data: bytes) -> bytes:
         """The same bytes, the same object even, if there is no key in them."""
         for key in self._keys:
             if key in data:
                 data = data.replace(key, CONCEALED)
+        if b"\\" in data:
+            for escaped in self._escaped:
+                if escaped.search(data):
+                    data = escaped.sub(CONCEALED, data)
         return data
 
     def frame(self, frame: SSEFrame) -> SSEFrame:
@@ -63,3 +68,13 @@ class Concealer:
         if len(shown) <= MOST_CHARACTERS:
             return shown
         return shown[: MOST_CHARACTERS - 1] + "…"
+
+
+def _escaped(key: str) -> re.Pattern[bytes]:
+    """A key in JSON, each character as it is or escaped, also in JSON within JSON."""
+    return re.compile(b"".join(map(_spellings, key)))
+
+
+def _spellings(character: str) -> bytes:
+    digits = "".join(f"[{digit}{digit.upper()}]" for digit in f"{ord(character):04x}")
+    return rf"(?:\\*{re.escape(character)}|\\+u{digits})".encode()

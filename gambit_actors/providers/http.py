@@ -47,6 +47,8 @@ from gambit_actors.providers.http_rules import (
     joined_headers,
     loss_of,
     reason_of,
+    shown_encoding,
+    what_of,
 )
 from gambit_actors.providers.http_shards import KEPT_SECONDS, Closable, Shards
 
@@ -91,7 +93,7 @@ class HttpAnswer:
             await self._response.aclose()
             return b""
         except httpx.TransportError as problem:
-            raise self._call.body_problem(problem) from problem
+            raise self._call.body_problem(problem) from _cause(problem)
         else:
             return chunk
 
@@ -111,7 +113,8 @@ class HttpAnswer:
         encoding = self.headers.get("content-encoding", "identity").strip().lower()
         if encoding not in {"", "identity"}:
             raise NotAnAnswer(
-                self._call.provider, f"its body is encoded as {cut(encoding)}"
+                self._call.provider,
+                f"its body is encoded as {shown_encoding(encoding)}",
             )
 
 
@@ -259,7 +262,7 @@ class _Call:
             # way there. It has not taken that one, so it is asked for once more.
             return await self._head(fresh)
         except (httpx.TransportError, UnicodeError) as problem:
-            raise self._head_problem(problem) from problem
+            raise self._head_problem(problem) from _cause(problem)
 
     async def in_time(self, chunks: AsyncIterator[bytes]) -> bytes:
         """The next chunk, within the time that is left for all of it."""
@@ -317,13 +320,18 @@ class _Call:
                 reason = f"the proxy said {cut(str(problem))}"
                 return ProviderUnreachable(self.provider, reason)
             case httpx.RemoteProtocolError() if is_garbage(problem):
-                return NotAnAnswer(self.provider, f"not HTTP ({cut(str(problem))})")
+                return NotAnAnswer(self.provider, f"not HTTP ({what_of(problem)})")
             case httpx.ConnectError() | UnicodeError():
                 return ProviderUnreachable(
                     self.provider, reason_of(problem, self._host)
                 )
             case _:
                 return ConnectionLost(self.provider, loss_of(problem))
+
+
+def _cause(problem: Exception) -> Exception | None:
+    """What an error of ours came from, unless that repeats what a server sent."""
+    return None if is_garbage(problem) else problem
 
 
 class _Maker:

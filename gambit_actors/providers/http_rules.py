@@ -25,6 +25,9 @@ _NOT_IN_URL = re.compile(r"[\x00-\x20\x7f\\]")
 _OURS = frozenset(
     {"connection", "content-length", "host", "te", "trailer", "transfer-encoding"}
 )
+# How the library that reads HTTP repeats what it read.
+_REPEATED = re.compile(r": b(?:ytearray\(b)?['\"]")
+_ENCODINGS = frozenset({"br", "compress", "deflate", "gzip", "zstd"})
 _PORTS = range(1, 65_536)
 _KEY_WORDS = ("auth", "cookie", "key", "secret", "token")
 
@@ -110,6 +113,11 @@ def joined_headers(pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     return headers
 
 
+def shown_encoding(encoding: str) -> str:
+    """An encoding of a body if it is one; anything else may have a key in it."""
+    return encoding if encoding in _ENCODINGS else "something that nobody knows"
+
+
 def is_loopback(host: str) -> bool:
     """Whether a host is this machine, and no packet to it can be read by others."""
     name = host.lower().removesuffix(".")
@@ -169,7 +177,12 @@ def loss_of(error: BaseException) -> str:
     for cause in causes(error):
         if isinstance(cause, OSError) and cause.strerror:
             return cut(cause.strerror)
-    return cut(str(error)) or "it was closed"
+    return what_of(error) or "it was closed"
+
+
+def what_of(error: BaseException) -> str:
+    """What is wrong with bytes that are no HTTP, without them: keys may be in them."""
+    return cut(_REPEATED.split(str(error))[0])
 
 
 def cut(text: str) -> str:

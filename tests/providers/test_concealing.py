@@ -15,6 +15,26 @@ def test_a_key_is_struck_out_wherever_it_stands() -> None:
     assert Concealer(KEY).bytes(data) == b'{"a":"[key]","b":"x [key]"}'
 
 
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        rb"\u0073\u006b-planted-0123456789",
+        rb"\u0073\u006B\u002D\u0070lanted-0123456789",
+        rb"sk-planted-012345678\\\u0039",
+    ],
+)
+def test_a_key_in_escapes_is_struck_out(spelled: bytes) -> None:
+    """JSON can spell a key in many ways, in text that is JSON itself in more."""
+    assert Concealer(KEY).bytes(b'{"a":"' + spelled + b'"}') == b'{"a":"[key]"}'
+
+
+def test_a_key_of_strange_characters_is_struck_out_of_json() -> None:
+    """Quotes, slashes and backslashes cannot stand in JSON as they are."""
+    key = Secret('ab"c\\d/ef+gh')
+
+    assert Concealer(key).bytes(rb'{"a":"ab\"c\\d\/ef+gh"}') == b'{"a":"[key]"}'
+
+
 def test_bytes_without_a_key_are_the_same_object() -> None:
     """What has no key in it costs no copy."""
     data = b'{"a":"b"}'

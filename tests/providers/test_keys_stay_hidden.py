@@ -11,26 +11,31 @@ from pathlib import Path
 
 import msgspec
 import pytest
+import trio
 from trio.testing import MockClock
 
 from gambit_actors.actors.runtime import open_runtime
-from gambit_actors.errors import GambitError
+from gambit_actors.errors import GambitError, ProviderError
 from gambit_actors.openresponses import DONE_FRAME, encode
 from gambit_actors.openresponses.items import FunctionCall
+from gambit_actors.openresponses.requests import CreateResponse
 from gambit_actors.providers.concealing import Concealer
 from gambit_actors.providers.dialects.open_responses import OpenResponsesDialect
 from gambit_actors.providers.dialects.open_responses_profiles import OPENAI
-from gambit_actors.providers.endpoints import Endpoint, Secret
+from gambit_actors.providers.endpoints import Endpoint, Retries, Secret
 from gambit_actors.providers.errors import (
     ConnectionLost,
     ProviderTimeout,
     ProviderUnreachable,
 )
 from gambit_actors.providers.gate import Gate
+from gambit_actors.providers.http import HttpTransport
 from gambit_actors.providers.http_provider import HttpProvider
 from gambit_actors.providers.recording import Recorder
 from gambit_actors.providers.router import Router
+from gambit_actors.run.ports import ModelContext
 from gambit_actors.store.disk_store import DiskStore
+from gambit_actors.testing.fake_server import Answer, Asked, serve
 from gambit_actors.trace.log_lines import StructlogSink
 from gambit_actors.trace.sinks import JsonlSink
 from tests.deck.reading import Texts, deck_text
@@ -49,6 +54,17 @@ SAYS_IT = f"The key is {KEY}."
 DECK = deck_text('[modelParams]\nmodel = "acme/m-1"\n[[tools]]\nname = "crm"\n')
 CALL = FunctionCall(id="fc_1", call_id="c1", name="crm", arguments=f'{{"a":"{KEY}"}}')
 FRAMES = tuple(frames_of(answer(SAYS_IT)))
+
+
+def escaped(exchange: Exchange) -> Exchange:
+    """The same exchange with the key spelled out in escapes, as JSON may have it."""
+    spelled = "".join(f"\\u{ord(character):04X}" for character in KEY).encode()
+    pieces = [
+        piece.replace(KEY.encode(), spelled) if isinstance(piece, bytes) else piece
+        for piece in exchange.pieces
+    ]
+    return msgspec.structs.replace(exchange, pieces=tuple(pieces))
+
 
 CASES = {
     "an answer": [streamed(SAYS_IT)],
@@ -73,6 +89,24 @@ CASES = {
     "slow": [Exchange(refusal=ProviderTimeout("acme", "first_byte", 1.0))] * 9,
     "gone": [Exchange(refusal=ProviderUnreachable("acme", "refused"))] * 9,
     "redirected": [Exchange(status=302, headers={"location": f"https://{KEY}/"})],
+    "escaped in a stream": [escaped(streamed(SAYS_IT))],
+    "escaped in a call": [escaped(streamed(CALL)), escaped(streamed(SAYS_IT))],
+    "escaped in one piece": [
+        escaped(Exchange(headers=JSON, pieces=(encode(answer(SAYS_IT)),)))
+    ],
+    "escaped in a failure": [escaped(refused(401, "." * 290 + KEY, KEY))],
+}
+
+# What a server sends that is no HTTP, or no answer, with the key in it.
+BABBLE = {
+    "a status line": f"{KEY} hello\r\n\r\n",
+    "a long status line": f"{'.' * 230}{KEY}\r\n\r\n",
+    "a header": f"HTTP/1.1 200 OK\r\n{KEY} x\r\n\r\n",
+    "a length": f"HTTP/1.1 200 OK\r\ncontent-length: {KEY}\r\n\r\n",
+    "a framing": f"HTTP/1.1 200 OK\r\ntransfer-encoding: {KEY}\r\n\r\n",
+    "an encoding": f"HTTP/1.1 200 OK\r\ncontent-encoding: {KEY}\r\n\r\n",
+    "a chunk": f"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{KEY}\r\n",
+    "a reason": f"HTTP/1.1 500 {KEY}\r\ncontent-length: 0\r\n\r\n",
 }
 
 
@@ -126,6 +160,34 @@ async def test_a_planted_key_is_found_nowhere(
         [*written, console.getvalue().encode(), *map(str.encode, told)]
     )
     assert KEY.encode() not in everything
+
+
+@pytest.mark.parametrize("case", BABBLE)
+async def test_a_key_in_what_is_no_answer_is_found_nowhere(case: str) -> None:
+    """Errors of the network, and what they come from, are without the key."""
+
+    async def handler(_asked: Asked, said: Answer) -> None:
+        await said.raw(BABBLE[case].encode())
+        await said.close()
+
+    with trio.fail_after(10):
+        async with serve(handler) as server, HttpTransport() as transport:
+            endpoint = Endpoint(
+                name="acme",
+                dialect=OpenResponsesDialect(profile=OPENAI),
+                base_url=server.base_url,
+                key=Secret(KEY, source="ACME_API_KEY"),
+                retries=Retries(most=0),
+            )
+            provider = HttpProvider(endpoint, transport, Gate(endpoint.pace))
+            context = ModelContext(run_id="r", deck="d", turn=1, pass_number=1)
+            with pytest.raises(ProviderError) as caught:
+                await provider.responses(
+                    CreateResponse(model="m", input="Hi."), context, lambda _: None
+                )
+
+    told = "".join(traceback.format_exception(caught.value))
+    assert KEY[:10] not in told
 
 
 def test_the_search_finds_what_is_there() -> None:
