@@ -7,9 +7,18 @@ log and from nobody's memory.
 """
 
 from collections import OrderedDict
+from collections.abc import Callable
 
 import msgspec
 
+from gambit_actors.openresponses.events import (
+    ErrorEvent,
+    Event,
+    ResponseCreated,
+    ResponseFailed,
+    ResponseInProgress,
+    ResponseQueued,
+)
 from gambit_actors.openresponses.followup import in_input_form, items_of_input
 from gambit_actors.openresponses.items import Item
 from gambit_actors.openresponses.requests import CreateResponse
@@ -17,6 +26,14 @@ from gambit_actors.openresponses.responses import Response
 from gambit_actors.run.ports import ModelContext
 
 MOST_CURSORS = 10_000
+
+_SAYS_NOTHING = (
+    ErrorEvent,
+    ResponseCreated,
+    ResponseFailed,
+    ResponseInProgress,
+    ResponseQueued,
+)
 
 
 class Cursors:
@@ -69,6 +86,40 @@ class Cursors:
     def forget(self, request: CreateResponse, context: ModelContext) -> None:
         """The server has lost it, or may have something else."""
         self._known.pop(_key(request, context), None)
+
+
+class Beginning:
+    """Holds back how an answer begins, as long as there may have to be another.
+
+    A server may say in a stream that it has lost the conversation. Then it is told all
+    of it, and who asked sees the one answer that there is.
+
+    Args:
+        on_event: takes the events that are shown.
+
+    Attributes:
+        is_shown: whether something was shown, and there can be no other answer.
+    """
+
+    def __init__(self, on_event: Callable[[Event], None]) -> None:
+        self.is_shown = False
+        self._on_event = on_event
+        self._held: list[Event] = []
+
+    def take(self, event: Event) -> None:
+        """Show an event, unless it says nothing yet."""
+        if not self.is_shown and isinstance(event, _SAYS_NOTHING):
+            self._held.append(event)
+            return
+        self.show()
+        self._on_event(event)
+
+    def show(self) -> None:
+        """Show what was held back."""
+        self.is_shown = True
+        held, self._held = self._held, []
+        for event in held:
+            self._on_event(event)
 
 
 def _key(request: CreateResponse, context: ModelContext) -> tuple[str, str]:

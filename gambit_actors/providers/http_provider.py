@@ -26,7 +26,7 @@ from gambit_actors.openresponses.requests import CreateResponse
 from gambit_actors.openresponses.responses import Response, response_for
 from gambit_actors.providers.answering import AnswerReading, HttpAnswer
 from gambit_actors.providers.concealing import Concealer
-from gambit_actors.providers.cursors import Cursors
+from gambit_actors.providers.cursors import Beginning, Cursors
 from gambit_actors.providers.dialects.dialect import Rendered
 from gambit_actors.providers.endpoints import Endpoint, Timeouts
 from gambit_actors.providers.errors import (
@@ -52,6 +52,18 @@ _OK = 200
 _SUCCESS = range(200, 300)
 # The statuses by which a server says that it is asked too much.
 _TOO_MUCH = (429, 529)
+# How they say it when they have begun to answer.
+_TOO_MUCH_CODES = frozenset(
+    {
+        "429",
+        "529",
+        "RESOURCE_EXHAUSTED",
+        "overloaded_error",
+        "rate_limit_error",
+        "rate_limit_exceeded",
+        "too_many_requests",
+    }
+)
 # The statuses by which a server may say that it has forgotten a response.
 _FORGOTTEN = (400, 404)
 _FORGOTTEN_CODE = "previous_response_not_found"
@@ -157,16 +169,23 @@ class HttpProvider:
         on_event: Callable[[Event], None],
     ) -> Response | None:
         """Send only what is new; None if the server cannot make anything of it."""
+        beginning = Beginning(on_event)
         try:
-            response = await self._ask(shorter, context, on_event)
+            response = await self._ask(shorter, context, beginning.take)
         except ProviderStatusError as problem:
             if problem.status not in _FORGOTTEN:
                 raise
             reason = problem.code or f"HTTP {problem.status}"
+        except ProviderError:
+            beginning.show()
+            raise
         else:
-            if response.error is None or response.error.code != _FORGOTTEN_CODE:
+            error = response.error
+            is_lost = error is not None and error.code == _FORGOTTEN_CODE
+            if not is_lost or beginning.is_shown:
+                beginning.show()
                 return response
-            reason = response.error.code
+            reason = _FORGOTTEN_CODE
         message = f"the server does not know the last response any more ({reason})"
         context.note(Notice(kind="whole_history", message=message))
         return None  # noqa: ASYNC910  # as above
@@ -262,7 +281,10 @@ class HttpProvider:
                     admission.refused(problem.retry_after_seconds)
                 raise problem
             response = await self._read(answer, reading)
-        admission.succeeded()
+        if response.status != "failed":
+            admission.succeeded()
+        elif response.error is not None and response.error.code in _TOO_MUCH_CODES:
+            admission.refused()
         if response.usage is not None:
             admission.used(response.usage.total_tokens)
         return response

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 import trio
-from trio.testing import MockClock
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from gambit_actors.errors import ProviderError, StreamTruncated
 from gambit_actors.openresponses import DONE_FRAME, Event, encode, events_from_response
@@ -26,7 +26,8 @@ from gambit_actors.openresponses.provider_frames import (
     TextDeltaFrame,
 )
 from gambit_actors.openresponses.requests import CreateResponse
-from gambit_actors.openresponses.responses import Response
+from gambit_actors.openresponses.responses import Response, ResponseError
+from gambit_actors.providers.dialects.anthropic import AnthropicDialect
 from gambit_actors.providers.dialects.open_responses import OpenResponsesDialect
 from gambit_actors.providers.dialects.open_responses_profiles import OPENAI, OPENROUTER
 from gambit_actors.providers.dialects.sealing import seal
@@ -415,6 +416,13 @@ async def test_a_request_that_cannot_be_said_is_not_sent() -> None:
     assert asking.wire.posted == []
 
 
+def failing(code: str) -> Exchange:
+    """An exchange whose stream says that the server failed, and ends in order."""
+    error = ResponseError(code=code, message="No.")
+    failed = Response(id="resp_f", status="failed", model="m-1", error=error)
+    return Exchange(pieces=(*frames_of(failed), DONE_FRAME))
+
+
 def kept(*exchanges: Exchange) -> Asking:
     """A provider whose server keeps the conversation."""
     return Asking(
@@ -478,6 +486,65 @@ async def test_a_lost_cursor_does_not_lose_the_run(status: int) -> None:
 
 
 @pytest.mark.spec("PA-7")
+async def test_a_cursor_lost_in_a_stream_is_shown_to_nobody() -> None:
+    """A server that says so in its events is asked again, and one answer is seen."""
+    asking = kept(
+        streamed(CALL),
+        failing("previous_response_not_found"),
+        streamed("Done.", id="resp_2"),
+    )
+    await asking.ask()
+    asking.events.clear()
+
+    response = await asking.ask(FOLLOWING)
+
+    assert response.output_text == "Done."
+    assert asking.kinds() == ["whole_history"]
+    assert asking.events == list(events_from_response(response))
+
+
+async def test_another_failure_from_a_cursor_is_shown() -> None:
+    """What is wrong but the cursor is passed on, from its first event to its last."""
+    asking = kept(streamed(CALL), failing("server_error"))
+    await asking.ask()
+    asking.events.clear()
+
+    response = await asking.ask(FOLLOWING)
+
+    assert response.status == "failed"
+    assert asking.events == list(events_from_response(response))
+    assert asking.kinds() == []
+
+
+async def test_an_answer_from_a_cursor_that_breaks_off_is_seen_to_have_begun() -> None:
+    """What had come when the connection broke was passed on."""
+    first, *_ = frames_of(answer("Hi."))
+    gone = ConnectionLost("acme", "reset")
+    asking = kept(streamed(CALL), Exchange(pieces=(first, gone)))
+    await asking.ask()
+    asking.events.clear()
+
+    with pytest.raises(ConnectionLost):
+        await asking.ask(FOLLOWING)
+
+    assert len(asking.events) == 1
+
+
+@pytest.mark.spec("PA-7")
+async def test_a_cursor_that_was_lost_is_not_tried_again() -> None:
+    """Also if nobody answers what is sent instead of it."""
+    lost = refused(404, "Not found.", "previous_response_not_found")
+    asking = kept(streamed(CALL), lost, refused(400), streamed("Done.", id="resp_2"))
+    await asking.ask()
+    with pytest.raises(ProviderStatusError):
+        await asking.ask(FOLLOWING)
+
+    await asking.ask(FOLLOWING)
+
+    assert "previous_response_id" not in asking.wire.posted[3].body
+
+
+@pytest.mark.spec("PA-7")
 async def test_a_history_that_is_sent_keeps_nothing_there() -> None:
     """By default nothing is stored on the server, and nothing is referred to."""
     asking = Asking(streamed(CALL), streamed("Done."))
@@ -500,6 +567,73 @@ async def test_a_refusal_slows_everybody_down(autojump_clock: MockClock) -> None
     await asking.ask()
 
     assert asking.provider.gate.snapshot().limit < before
+
+
+@pytest.mark.spec("PA-8")
+@pytest.mark.parametrize(
+    "exchange",
+    [
+        pytest.param(refused(529), id="overloaded"),
+        pytest.param(refused(503, retry_after="1"), id="asked to wait"),
+    ],
+)
+async def test_all_words_for_too_much_slow_everybody_down(
+    exchange: Exchange, autojump_clock: MockClock
+) -> None:
+    """Overload, and any wish to be left alone, count like a 429."""
+    del autojump_clock
+    endpoint = msgspec.structs.replace(ENDPOINT, pace=Pace(start_at_once=8))
+    asking = Asking(exchange, streamed("Hi."), endpoint=endpoint)
+
+    await asking.ask()
+
+    assert asking.provider.gate.snapshot().limit < 8
+
+
+@pytest.mark.spec("PA-8")
+@pytest.mark.parametrize("code", ["overloaded_error", "rate_limit_exceeded", "429"])
+async def test_too_much_in_a_stream_slows_everybody_down(code: str) -> None:
+    """A server that accepts a request and then has too much to do is left in peace."""
+    endpoint = msgspec.structs.replace(ENDPOINT, pace=Pace(start_at_once=8))
+    asking = Asking(failing(code), endpoint=endpoint)
+
+    response = await asking.ask()
+
+    assert response.status == "failed"
+    assert asking.provider.gate.snapshot().limit == 4
+
+
+async def test_a_failed_answer_asks_for_no_more(autojump_clock: MockClock) -> None:
+    """It says nothing of how much the server stands."""
+    del autojump_clock
+    endpoint = msgspec.structs.replace(ENDPOINT, pace=Pace(start_at_once=1))
+    asking = Asking(failing("server_error"), endpoint=endpoint)
+
+    await asking.ask()
+
+    assert asking.provider.gate.snapshot().limit == 1
+
+
+@pytest.mark.spec("PA-8")
+async def test_what_may_be_answered_counts_before_it_is(
+    autojump_clock: MockClock,
+) -> None:
+    """Tokens that an answer may take are set aside, so that a crowd keeps the rate."""
+    del autojump_clock
+    pace = Pace(tokens_per_minute=1_000)
+    first, *rest = frames_of(answer("Hi."))
+    slow = Exchange(pieces=(first, 5.0, *rest, DONE_FRAME))
+    asking = Asking(
+        slow, streamed("Hi."), endpoint=msgspec.structs.replace(ENDPOINT, pace=pace)
+    )
+    request = msgspec.structs.replace(ASKED, max_output_tokens=800)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(asking.ask, request)
+        await wait_all_tasks_blocked()
+        await asking.ask(request)
+
+    assert asking.kinds() == ["waited"]
 
 
 async def test_who_is_held_back_is_told(autojump_clock: MockClock) -> None:
@@ -542,6 +676,44 @@ async def test_headers_of_the_endpoint_are_sent() -> None:
 
     sent = asking.wire.posted[0].headers
     assert (sent["x-title"], sent["authorization"]) == ("desk", f"Bearer {KEY}")
+
+
+@pytest.mark.parametrize(
+    ("streams", "accepted"), [(True, "text/event-stream"), (False, "application/json")]
+)
+async def test_what_is_wanted_is_said(*, streams: bool, accepted: str) -> None:
+    """A stream or an answer in one piece, as the endpoint has it."""
+    asking = Asking(
+        streamed("Hi."), endpoint=msgspec.structs.replace(ENDPOINT, streams=streams)
+    )
+
+    await asking.ask()
+
+    posted = asking.wire.posted[0]
+    assert posted.headers["accept"] == accepted
+    assert posted.body["stream"] is streams
+
+
+async def test_headers_of_the_dialect_are_sent() -> None:
+    """What a dialect says in headers goes out with the key in its own place."""
+    endpoint = msgspec.structs.replace(ENDPOINT, dialect=AnthropicDialect())
+    asking = Asking(refused(400), endpoint=endpoint)
+
+    with pytest.raises(ProviderStatusError):
+        await asking.ask()
+
+    sent = asking.wire.posted[0].headers
+    assert (sent["x-api-key"], sent["anthropic-version"]) == (KEY, "2023-06-01")
+    assert "authorization" not in sent
+
+
+async def test_an_answer_in_one_piece_has_a_limit() -> None:
+    """A server that never stops is not read for ever."""
+    piece = b" " * 1024 * 1024
+    asking = Asking(Exchange(headers=JSON, pieces=(piece,) * 65))
+
+    with pytest.raises(NotAnAnswer, match="more than 67108864 bytes"):
+        await asking.ask()
 
 
 async def test_a_stream_without_a_content_type_is_read() -> None:
