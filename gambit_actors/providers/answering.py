@@ -23,10 +23,14 @@ from gambit_actors.openresponses.responses import Response
 from gambit_actors.openresponses.sse import SSEDecoder, SSEFrame
 from gambit_actors.providers.concealing import Concealer
 from gambit_actors.providers.dialects.dialect import Dialect
+from gambit_actors.providers.errors import AnswerTooLarge
 from gambit_actors.run.ports import ModelContext
 
 MOST_EVENT_BYTES = 16 * 1024 * 1024
 """How large one event may get. Images that models make are the largest there are."""
+
+MOST_ANSWER_BYTES = 256 * 1024 * 1024
+"""How large a whole stream may get. Who asked keeps what was said until it is over."""
 
 LAST_WORDS_SECONDS = 0.5
 """How long a server may take to hang up after its last event.
@@ -77,6 +81,7 @@ class AnswerReading:
         on_event: Callable[[Event], None],
         concealer: Concealer,
     ) -> None:
+        self._provider = provider
         self._dialect = dialect
         self._started = started
         self._reader = dialect.reader(started)
@@ -111,10 +116,13 @@ class AnswerReading:
             StreamTruncated: the server did not say how its answer went.
             ProviderError: it broke off.
         """
-        decoder = SSEDecoder(max_event_bytes=MOST_EVENT_BYTES)
+        decoder, taken = SSEDecoder(max_event_bytes=MOST_EVENT_BYTES), 0
         try:
             with trio.CancelScope() as scope:
                 while chunk := await answer.next_chunk():
+                    taken += len(chunk)
+                    if taken > MOST_ANSWER_BYTES:
+                        raise AnswerTooLarge(self._provider, MOST_ANSWER_BYTES)
                     for frame in decoder.feed(chunk):
                         self._take(frame)
                     if self._is_over and scope.deadline == float("inf"):
@@ -122,7 +130,6 @@ class AnswerReading:
         except ProviderError:
             if not self._builder.is_finished:
                 raise
-        decoder.close()
         self._show(self._reader.close())
         return self._builder.close()  # noqa: ASYNC910  # it has read at least once
 

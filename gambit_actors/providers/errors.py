@@ -3,6 +3,7 @@
 ::
 
     ProviderError
+    ├── AnswerTooLarge        the server sent more than any answer is
     ├── ConnectionLost        the connection broke while an answer was coming
     ├── NotAnAnswer           the server sent something that is no answer at all
     ├── ProviderNotReady      there is no way to ask: no such provider, or no key
@@ -27,6 +28,22 @@ _WAITED_FOR: dict[Phase, str] = {
     "idle": "stopped sending",
     "total": "did not finish its answer",
 }
+
+
+class AnswerTooLarge(ProviderError):
+    """The server did not stop sending.
+
+    Attributes:
+        provider: who was asked.
+        limit_bytes: how much was read.
+    """
+
+    def __init__(self, provider: str, limit_bytes: int) -> None:
+        super().__init__(
+            f"{provider} sent more than {limit_bytes} bytes and had not finished"
+        )
+        self.provider = provider
+        self.limit_bytes = limit_bytes
 
 
 class ConnectionLost(ProviderError):
