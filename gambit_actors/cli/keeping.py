@@ -44,6 +44,11 @@ class Keeping:
         if asked.state is not None:
             self._previous = load_state(asked.state)
 
+    @property
+    def is_chat(self) -> bool:
+        """Whether the conversation that is gone on with is kept as a chat."""
+        return self._previous is not None and self._previous.mode == "chat"
+
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[DiskStore | MemoryStore]:
         """Have the store that the runtime is to use."""
@@ -64,9 +69,8 @@ class Keeping:
 
         Args:
             run_id: the run; None if it has not begun.
-            mode: the form of a new file. One that is there keeps its own, so that
-                nothing in it is lost; but a chat becomes more than one in responses
-                mode.
+            mode: the form of a new file. One that is there keeps its own, but a chat
+                becomes items in responses mode.
 
         Raises:
             StateNotSaved: it could not be.
@@ -115,7 +119,10 @@ class Keeping:
         self, run_id: str, entries: Sequence[Entry], previous: SavedState
     ) -> None:
         recorded = saved_state_from(state_from_entries(list(entries)), previous, new_id)
-        if recorded.items != previous.items:
+        is_same = recorded.items == previous.items
+        if previous.mode == "chat":
+            is_same = is_same and recorded.messages == previous.messages
+        if not is_same:
             words = (
                 f"--store {self._asked.store} has a run {run_id} that says something"
                 f" else than --state {self._asked.state}: see gambit log {run_id}"

@@ -58,8 +58,11 @@ def _modern(asked: Asked) -> Asked:
 def _run(asked: Asked) -> int:
     refuse_what_is_no_deck(asked.deck)
     context = context_from(asked.context)
-    answering = Answering(asked, asked.deck)
     keeping = Keeping(asked)
+    if keeping.is_chat and asked.responses is None:
+        # A chat is gone on with as one, whatever the mode is otherwise.
+        asked = msgspec.structs.replace(asked, responses=False)
+    answering = Answering(asked, asked.deck)
     stage = Stage(asked)
 
     async def work() -> None:

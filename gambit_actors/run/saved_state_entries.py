@@ -79,8 +79,9 @@ def saved_state_from(
         previous: what the file had: what a run knows nothing of is kept from it, and
             so are the messages and refs that the run began with.
         new_id: mints the ids of new refs.
-        format: ``chat`` to have a chat stay one, and what is new become one, without
-            what a chat has no place for. All else is saved as items.
+        format: ``responses`` to have a chat become items, ``chat`` to have what is new
+            become a chat. Otherwise a chat stays one and all else is saved as items.
+            Nothing is left out of a chat: what has no place in it is in items beside.
     """
     if state.run is None:
         msg = "a run that has not started has no id to be saved under"
@@ -88,8 +89,8 @@ def saved_state_from(
     run = state.run
     if previous is None:
         previous = SavedState(run_id=run.run_id, format=format or "responses")
-    is_chat = previous.mode == "chat" and previous.items is None
-    mode: Mode = "chat" if is_chat and format == "chat" else "responses"
+    is_chat = previous.mode == "chat" and format != "responses"
+    mode: Mode = "chat" if is_chat else "responses"
     kept = msgspec.structs.replace(
         previous, run_id=run.run_id, meta=_meta(state, previous.meta)
     )

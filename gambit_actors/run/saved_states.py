@@ -198,16 +198,18 @@ def with_items(
 ) -> SavedState:
     """Give a state another conversation; what it shares with its own stays as it is.
 
-    In chat mode only what a chat has a place for is kept.
+    In chat mode there are items only if there were some before, or if a chat has no
+    place for all of them.
     """
-    if mode == "chat":
-        messages = _messages_of(items, state.messages or ())
-        refs = _refs(state.message_refs or (), messages, new_id)
-        return msgspec.structs.replace(
-            state, items=None, messages=messages, message_refs=refs
-        )
     raw = _raw_items(state.items or (), items)
-    return derived(msgspec.structs.replace(state, format=mode, items=raw), new_id)
+    if mode == "responses":
+        return derived(msgspec.structs.replace(state, format=mode, items=raw), new_id)
+    messages = _messages_of(items, state.messages or ())
+    refs = _refs(state.message_refs or (), messages, new_id)
+    changed = msgspec.structs.replace(state, messages=messages, message_refs=refs)
+    if state.items is None and _tell_all(messages, items):
+        return changed
+    return msgspec.structs.replace(changed, format=mode, items=raw)
 
 
 # --- reading -------------------------------------------------------------------
@@ -309,6 +311,16 @@ def _agreement(
         elif not _may_be_skipped(message, keys[at : at + 1]):
             return index, spoken[at:]
     return len(messages), spoken[at:]
+
+
+def _tell_all(messages: Sequence[JSONObject], items: Sequence[Item]) -> bool:
+    """Whether items can be made of messages again, but for their ids."""
+    made = _items_from_messages(messages)
+    return [_nameless(item) for item in made] == [_nameless(item) for item in items]
+
+
+def _nameless(item: Item) -> JSONObject:
+    return {key: value for key, value in v1_from_item(item).items() if key != "id"}
 
 
 def _is_silent(item: Item) -> bool:

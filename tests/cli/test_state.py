@@ -74,6 +74,77 @@ def test_a_chat_from_elsewhere_is_gone_on_with(desk: Path) -> None:
     assert state.notes is not None
 
 
+def modes(file: Path) -> set[str]:
+    """The modes that models were asked in, as a trace has them."""
+    events = [json.loads(line) for line in file.read_text().splitlines()]
+    return {event["mode"] for event in events if event["type"] == "model.call"}
+
+
+CHAT = {
+    "runId": "run-chat",
+    "messages": [
+        {"role": "user", "content": "Hello?", "name": "ada"},
+        {"role": "assistant", "content": "Yes?"},
+    ],
+    "notes": {"text": "a note"},
+}
+
+
+@pytest.mark.spec("OR-10", "OR-12")
+@pytest.mark.parametrize("store", [(), ("--store", "runs")])
+@pytest.mark.parametrize("form", [{}, {"format": "chat"}])
+def test_a_chat_is_gone_on_with_in_chat_mode(
+    desk: Path, store: tuple[str, ...], form: dict[str, str]
+) -> None:
+    """And stays one, turn after turn, word by word, without any flag."""
+    before = CHAT | form
+    (desk / "state.json").write_text(json.dumps(before))
+    (desk / "script.toml").write_text('[[replies]]\ntext = "Again."\ntimes = 0\n')
+    turn = [
+        {"role": "user", "content": "And now?"},
+        {"role": "assistant", "content": "Again."},
+    ]
+    for turns in (1, 2):
+        result = gambit(*RUN, "-m", "And now?", "--trace", "t.jsonl", *store)
+        assert (result.exit_code, result.stdout) == (0, "Again.\n"), result.stderr
+        now = json.loads((desk / "state.json").read_text())
+        assert now["messages"] == [*CHAT["messages"], *turn * turns]
+        added = ("messages", "messageRefs", "meta")
+        assert {k: v for k, v in now.items() if k not in added} == {
+            k: v for k, v in before.items() if k not in added
+        }
+    assert modes(desk / "t.jsonl") == {"chat"}
+
+
+@pytest.mark.spec("OR-12")
+def test_a_chat_becomes_items_only_where_it_is_asked_for(desk: Path) -> None:
+    """By --responses; what was said stays."""
+    (desk / "state.json").write_text(json.dumps(CHAT))
+    result = gambit(*RUN, "-m", "And now?", "--responses", "--trace", "t.jsonl")
+    assert result.exit_code == 0, result.stderr
+    now = json.loads((desk / "state.json").read_text())
+    assert (now["format"], len(now["items"])) == ("responses", 4)
+    assert now["messages"][:2] == CHAT["messages"]
+    assert modes(desk / "t.jsonl") == {"responses"}
+
+
+@pytest.mark.spec("OR-12")
+def test_items_stay_items_in_chat_mode(desk: Path) -> None:
+    """Nothing of them is lost, whatever the mode of a run."""
+    assert gambit(*RUN, "-m", "Hi.", "--trace", "1.jsonl").exit_code == 0
+    before = json.loads((desk / "state.json").read_text())
+    assert before["format"] == "responses"
+    result = gambit(*RUN, "-m", "And?", "--no-responses", "--trace", "2.jsonl")
+    assert result.exit_code == 0, result.stderr
+    now = json.loads((desk / "state.json").read_text())
+    assert now["format"] == "responses"
+    assert now["items"][:-2] == before["items"]
+    assert (modes(desk / "1.jsonl"), modes(desk / "2.jsonl")) == (
+        {"responses"},
+        {"chat"},
+    )
+
+
 def test_a_file_in_which_nothing_was_said_begins_a_conversation(desk: Path) -> None:
     """Prompt and all; also in a store."""
     (desk / "state.json").write_text('{"runId": "run-e", "messages": []}')

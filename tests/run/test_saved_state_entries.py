@@ -15,10 +15,12 @@ from gambit_actors.openresponses.items import (
     FunctionCallOutput,
     Item,
     Message,
+    Reasoning,
     assistant_message,
     system_message,
     user_message,
 )
+from gambit_actors.openresponses.parts import SummaryText
 from gambit_actors.openresponses.seed_v1 import v1_from_item
 from gambit_actors.run.entries import (
     CallEnded,
@@ -36,7 +38,6 @@ from gambit_actors.run.saved_state_entries import (
     saved_state_from,
 )
 from gambit_actors.run.saved_states import (
-    Mode,
     SavedState,
     json_from_saved_state,
     saved_state_from_json,
@@ -227,7 +228,7 @@ def test_what_a_run_knows_nothing_of_goes_back_to_the_file(file: Path) -> None:
     for entry in (TurnStarted(), asked("Thanks."), answered(), said("Bye.")):
         run.feed(entry)
 
-    after = saved_state_from(run, before, new_ids())
+    after = saved_state_from(run, before, new_ids(), format="responses")
 
     document, was = (json.loads(json_from_saved_state(s)) for s in (after, before))
     turn = [{"role": "user", "content": "Thanks."}]
@@ -244,21 +245,57 @@ def test_what_a_run_knows_nothing_of_goes_back_to_the_file(file: Path) -> None:
     assert len(document["messageRefs"]) == len(document["messages"])
 
 
-def test_a_chat_stays_one_where_it_is_asked_for() -> None:
-    """Only a file that was a chat before, and only if that is wanted."""
-    chat, mixed = loaded("chat_only"), loaded("mixed")
-    kept = saved_state_from(going_on(chat), chat, new_ids(), format="chat")
-    assert (kept.format, kept.items) == (None, None)
-    assert kept.messages == chat.messages
-    assert kept.message_refs == chat.message_refs
-    forms: list[tuple[SavedState, Mode | None]] = [
-        *((chat, None), (chat, "responses"), (mixed, "chat")),
-    ]
-    for previous, form in forms:
-        run = going_on(previous)
-        other = saved_state_from(run, previous, new_ids(), format=form)
+@pytest.mark.spec("OR-10")
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_a_file_keeps_its_form(file: Path) -> None:
+    """After a turn more a chat is a chat, and items are items; nothing is lost."""
+    before = saved_state_from_json(file.read_bytes(), new_id=new_ids())
+    run = going_on(before)
+    for entry in (TurnStarted(), asked("Thanks."), answered(), said("Bye.")):
+        run.feed(entry)
+
+    for form in (None, before.mode):
+        after = saved_state_from(run, before, new_ids(), format=form)
+
+        assert after.mode == before.mode
+        user = {"role": "user", "content": "Thanks."}
+        model = {"role": "assistant", "content": "Bye."}
+        assert after.messages == (*(before.messages or ()), user, model)
+        assert (after.items is None) == (before.items is None)
+        again = saved_state_from_json(json_from_saved_state(after), new_id=new_ids())
+        assert in_v1(going_on(again).items) == in_v1(run.items)
+
+
+def test_a_chat_becomes_items_where_it_is_asked_for() -> None:
+    """And then says so."""
+    for name in ("chat_only", "mixed"):
+        previous = loaded(name)
+        other = saved_state_from(
+            going_on(previous), previous, new_ids(), format="responses"
+        )
         assert other.format == "responses"
         assert other.items
+
+
+@pytest.mark.parametrize("previous", [loaded("chat_only"), None])
+def test_what_a_chat_has_no_place_for_is_beside_it(previous: SavedState | None) -> None:
+    """A thought is not lost, and the chat still counts."""
+    run = going_on(previous or SavedState(run_id="r", items=()))
+    thought = Reasoning(id="rs_1", summary=(SummaryText(text="Hm."),))
+    if run.run is None:
+        run.feed(RUN)
+    added = ItemAdded(item=thought, source="model")
+    for entry in (TurnStarted(), asked("Well?"), answered(), added, said("Yes.")):
+        run.feed(entry)
+
+    after = saved_state_from(run, previous, new_ids(), format="chat")
+
+    assert (after.format, after.mode) == ("chat", "chat")
+    assert after.messages is not None
+    assert after.messages[-1] == {"role": "assistant", "content": "Yes."}
+    again = saved_state_from_json(json_from_saved_state(after), new_id=new_ids())
+    assert in_v1(going_on(again).items) == in_v1(run.items)
+    assert thought in going_on(again).items
 
 
 def test_what_is_new_becomes_a_chat_where_it_is_asked_for() -> None:

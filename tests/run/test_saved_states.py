@@ -465,6 +465,7 @@ def test_messages_that_are_kept_say_what_the_items_say(
     grown = with_items(state, [*told, *more], new_ids(), mode="responses")
     chat = with_items(grown, [*told, *more], minting_fails, mode="chat")
     assert chat.messages == grown.messages
+    assert conversation(chat) == conversation(grown)
     assert derived(grown, minting_fails) == grown
     # What it said before is still there, in its words.
     shared = min(len(state.messages or ()), len(grown.messages or ()))
