@@ -38,6 +38,8 @@ class AskedForLog(msgspec.Struct, frozen=True, kw_only=True):
     as_json: bool = False
     state: str | None = None
     bundle: bool = False
+    user_messages: int | None = None
+    tokens: int | None = None
 
 
 def log_from_options(options: Mapping[str, object]) -> int:
@@ -47,6 +49,8 @@ def log_from_options(options: Mapping[str, object]) -> int:
     if sum(forms) > 1 or (asked.follow and any(forms[1:])):
         msg = "--json, --state and --bundle exclude each other"
         raise Refused(f"{msg}, and the last two exclude --follow")
+    if not asked.bundle and (asked.user_messages or asked.tokens):
+        raise Refused("--user-messages and --tokens cut a bundle: add --bundle")
     with worded():
         run = found_run(asked.store, asked.run_id)
         path = Path(asked.store) / f"{run.run_id}.jsonl"
@@ -119,11 +123,13 @@ def _lines(path: Path, contents: LogContents, shown: int) -> None:
 
 def _convert(path: Path, asked: AskedForLog) -> int:
     """Write the conversation in another form."""
+    from gambit_actors.run.context_budgets import ContextBudget
     from gambit_actors.run.context_bundles import compile_context, encode_bundle
 
     entries = read_file(path)[0].entries
     if asked.state is None:
-        click.echo(encode_bundle(compile_context(entries)))
+        budget = ContextBudget(user_messages=asked.user_messages, tokens=asked.tokens)
+        click.echo(encode_bundle(compile_context(entries, budget=budget)))
     else:
         _save(entries, asked.state)
     return 0

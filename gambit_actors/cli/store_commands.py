@@ -84,6 +84,18 @@ def replay(**options: object) -> None:
 @click.option(
     "--bundle", is_flag=True, help="Write the conversation as a context bundle."
 )
+@click.option(
+    "--user-messages",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="With --bundle: only the last N messages of the user, with what followed.",
+)
+@click.option(
+    "--tokens",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="With --bundle: only as many of the last exchanges as are N tokens, roughly.",
+)
 def log(**options: object) -> None:
     """Show the log of a run.
 

@@ -109,9 +109,31 @@ def test_a_conversation_is_written_as_a_bundle(desk: Path) -> None:
     assert len(bundle.items) == 3
 
 
+def test_a_bundle_is_cut_to_a_budget(desk: Path) -> None:
+    """To the last exchanges, after what the conversation opens with."""
+    (desk / "script.toml").write_text('[[replies]]\ntext = "Aye."\ntimes = 0\n')
+    run = ("run", ".", "--script", "script.toml", "--store", "runs", "--state", "s")
+    for message in ("One.", "Two.", "Three."):
+        assert gambit(*run, "-m", message).exit_code == 0
+
+    def texts(*budget: str) -> list[str]:
+        result = gambit("log", "last", "--bundle", *budget)
+        items = decode_bundle(result.stdout_bytes).items
+        return [str(getattr(item, "content", ""))[:6].strip() for item in items]
+
+    whole = texts()
+    assert len(whole) == 7
+    assert texts("--user-messages", "2") == [whole[0], *whole[3:]]
+    assert texts("--tokens", "100000") == whole
+    assert texts("--user-messages", "1", "--tokens", "500") == [whole[0], *whole[5:]]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (("last", "--tokens", "9"), "--tokens cut a bundle: add --bundle"),
+        (("last", "--json", "--user-messages", "1"), "add --bundle"),
+        (("last", "--bundle", "--tokens", "1"), "is more than 1 tokens: allow more"),
         (("run-none",), "there is no log of run run-none in runs"),
         (("last", "--json", "--bundle"), "exclude each other"),
         (("last", "--follow", "--bundle"), "exclude each other"),
