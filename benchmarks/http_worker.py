@@ -204,9 +204,15 @@ class _WatchedTransport:
         headers: Mapping[str, str],
         body: bytes,
         timeouts: Timeouts,
+        allow_plain_keys: bool = False,
     ) -> AsyncIterator[_Watched]:
         async with self._transport.post(
-            provider, url, headers=headers, body=body, timeouts=timeouts
+            provider,
+            url,
+            headers=headers,
+            body=body,
+            timeouts=timeouts,
+            allow_plain_keys=allow_plain_keys,
         ) as answer:
             self.last = _Watched(answer)
             yield self.last
