@@ -15,6 +15,7 @@ from gambit_actors.cli.flow import printable
 from gambit_actors.cli.pinging import Pinged, ping
 from gambit_actors.cli.refusing import Refused
 from gambit_actors.cli.stored_runs import worded
+from gambit_actors.cli.tables import table_lines, terminal_width
 from gambit_actors.providers.endpoints import Pace
 from gambit_actors.run.budgets import Price
 from gambit_actors.settings.finding import find_settings
@@ -189,18 +190,23 @@ def _show(listing: Listing) -> None:
 def _provider_cells(provider: ShownProvider) -> tuple[str, ...]:
     if provider.dialect is None:
         return (provider.name, "plugin", "", "", "")
-    key = provider.key
-    if provider.key != "not needed":
-        key_words = f"{key}: {provider.key_variable}"
-    else:
-        key_words = "none needed"
     return (
         provider.name,
         _dialect_words(provider),
-        key_words,
+        _key_words(provider),
         provider.base_url or (provider.lack or ""),
         _pace_words(provider.pace or Pace()),
     )
+
+
+def _key_words(provider: ShownProvider) -> str:
+    match provider.key:
+        case "set":
+            return f"set: {provider.key_variable}"
+        case "missing":
+            return f"no {provider.key_variable}"
+        case "not needed":
+            return "none needed"
 
 
 def _dialect_words(provider: ShownProvider) -> str:
@@ -243,8 +249,6 @@ def _show_pings(pings: Sequence[Pinged]) -> None:
 
 
 def _show_table(rows: Iterable[tuple[str, ...]]) -> None:
-    table = [tuple(printable(cell) for cell in row) for row in rows]
-    widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
-    for row in table:
-        cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
-        click.echo("  ".join(cells).rstrip())
+    table = [[printable(cell) for cell in row] for row in rows]
+    for line in table_lines(table, terminal_width()):
+        click.echo(line)

@@ -50,14 +50,28 @@ def test_the_table_has_providers_aliases_and_prices(desk: Path) -> None:
     lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
     assert "openai openai set: OPENAI_API_KEY https://api.openai.com/v1" in lines
     assert (
-        "acme chat missing: ACME_KEY http://127.0.0.1:9/v1"
-        " 60 requests/min, at most 4 at once"
+        "acme chat no ACME_KEY http://127.0.0.1:9/v1 60 requests/min, at most 4 at once"
     ) in lines
     assert "Models that are named without a provider are acme's." in lines
     assert "small acme/tiny, openai/gpt-5-mini Cheap." in lines
     assert "acme/large unknown unknown set ACME_KEY to your key" in lines
     assert "openai/gpt-5-mini 0.25 2" in lines
     assert "hush" not in result.output
+
+
+@pytest.mark.parametrize("columns", ["80", "200"])
+def test_the_table_fits_a_terminal(desk: Path, columns: str) -> None:
+    """What has no room beside the first columns is below them, and whole."""
+    result = models(COLUMNS=columns)
+    lines = result.stdout.splitlines()
+    assert max(map(len, lines)) <= int(columns)
+    place = lines.index(next(line for line in lines if line.startswith("google")))
+    url = "https://generativelanguage.googleapis.com/v1beta"
+    assert "no GOOGLE_API_KEY or GEMINI_API_KEY" in lines[place]
+    if columns == "80":
+        assert lines[place + 1] == f"    {url}"
+    else:
+        assert lines[place].endswith(url)
 
 
 def test_the_document_has_the_same(desk: Path) -> None:
@@ -122,7 +136,7 @@ def test_what_cannot_be_is_one_sentence(
 def test_variables_may_be_in_a_file(desk: Path) -> None:
     """Only where it is asked for."""
     (desk / ".env").write_text("ACME_KEY=sk-hush-hush\n")
-    assert "missing: ACME_KEY" in models().stdout
+    assert "no ACME_KEY" in models().stdout
     result = models("--env-file", ".env")
     assert "set: ACME_KEY" in " ".join(result.stdout.split())
 
