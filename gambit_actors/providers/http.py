@@ -380,7 +380,32 @@ def _request(
     )
     if place.scheme == "http" and not plain and not is_loopback(place.host):
         check_secrecy(provider, place.host, fields)
-    return httpx.Request(method, place, headers=fields, content=body)
+    request = httpx.Request(method, place, headers=fields, content=body)
+    request.stream = _Body(body)
+    return request
+
+
+class _Body(httpx.AsyncByteStream):
+    """What is sent. The client's own is a generator, which a cancel leaves open."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return _Once(self._body)
+
+
+class _Once:
+    def __init__(self, piece: bytes) -> None:
+        self._left = [piece] if piece else []
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:  # noqa: ASYNC910  # nothing is waited for
+        if not self._left:
+            raise StopAsyncIteration
+        return self._left.pop()
 
 
 def _proxy_of(url: str) -> httpx.Proxy:

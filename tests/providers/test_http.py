@@ -4,6 +4,7 @@ Sockets are real here, so timeouts are short, and each test has one of its own a
 it. Servers end with the test, and a test ends only when all connections are closed.
 """
 
+import gc
 import gzip
 
 import pytest
@@ -404,6 +405,47 @@ async def test_a_cancel_closes_the_connection(handler: Handler) -> None:
             for wait in (0.0, 0.001, 0.01, 0.05):
                 await _cancel_in(transport, server.base_url, wait)
                 await server.wait_connections(0)
+
+
+class _CancelAt(trio.abc.Instrument):
+    """Cancels a scope before the n-th step of a task."""
+
+    def __init__(self, step: int, scope: trio.CancelScope) -> None:
+        self._task = trio.lowlevel.current_task()
+        self._left = step
+        self._scope = scope
+
+    def before_task_step(self, task: trio.lowlevel.Task) -> None:
+        if task is self._task:
+            self._left -= 1
+            if not self._left:
+                self._scope.cancel()
+
+
+async def test_a_cancel_at_any_step_leaves_nothing() -> None:
+    """Cancelled before any of its steps, a request leaves nothing open."""
+
+    async def handler(_asked: Asked, answer: Answer) -> None:
+        await answer.send(b"one")
+        await answer.send(b"two")
+
+    step, was_cut = 0, True
+    async with serve(handler) as server:
+        while was_cut:
+            step += 1
+            async with HttpTransport() as transport:
+                with trio.CancelScope() as scope:
+                    cancel = _CancelAt(step, scope)
+                    trio.lowlevel.add_instrument(cancel)
+                    try:
+                        await _ask(transport, server.base_url)
+                    finally:
+                        trio.lowlevel.remove_instrument(cancel)
+            was_cut = scope.cancelled_caught
+            with trio.fail_after(5):
+                await server.wait_connections(0)
+            gc.collect()  # What was left open says so now, and fails the test.
+    assert step > 5
 
 
 async def test_leaving_early_closes_the_connection() -> None:
