@@ -177,22 +177,7 @@ class HttpTransport:
             NotAnAnswer: what came is no HTTP, or a compressed body was announced.
         """
         request = _request(
-            "POST", provider, url, headers=headers, body=body, plain=allow_plain_keys
-        )
-        return self._exchange(provider, request, timeouts)
-
-    def get(
-        self,
-        provider: str,
-        url: str,
-        *,
-        headers: Mapping[str, str],
-        timeouts: Timeouts,
-        allow_plain_keys: bool = False,
-    ) -> AbstractAsyncContextManager[HttpAnswer]:
-        """As `post`, with nothing to send."""
-        request = _request(
-            "GET", provider, url, headers=headers, body=b"", plain=allow_plain_keys
+            provider, url, headers=headers, body=body, plain=allow_plain_keys
         )
         return self._exchange(provider, request, timeouts)
 
@@ -358,7 +343,6 @@ class _Maker:
 
 
 def _request(
-    method: str,
     provider: str,
     url: str,
     *,
@@ -380,7 +364,7 @@ def _request(
     )
     if place.scheme == "http" and not plain and not is_loopback(place.host):
         check_secrecy(provider, place.host, fields)
-    request = httpx.Request(method, place, headers=fields, content=body)
+    request = httpx.Request("POST", place, headers=fields, content=body)
     request.stream = _Body(body)
     return request
 
@@ -389,23 +373,17 @@ class _Body(httpx.AsyncByteStream):
     """What is sent. The client's own is a generator, which a cancel leaves open."""
 
     def __init__(self, body: bytes) -> None:
-        self._body = body
-
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return _Once(self._body)
-
-
-class _Once:
-    def __init__(self, piece: bytes) -> None:
-        self._left = [piece] if piece else []
+        self._body = self._left = body
 
     def __aiter__(self) -> Self:
+        self._left = self._body  # It is sent again where a connection was stale.
         return self
 
     async def __anext__(self) -> bytes:  # noqa: ASYNC910  # nothing is waited for
         if not self._left:
             raise StopAsyncIteration
-        return self._left.pop()
+        piece, self._left = self._left, b""
+        return piece  # noqa: ASYNC910
 
 
 def _proxy_of(url: str) -> httpx.Proxy:

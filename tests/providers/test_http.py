@@ -83,16 +83,6 @@ async def test_an_answer_comes_as_it_is_sent() -> None:
             assert await answer.next_chunk() == b""
 
 
-async def test_a_list_is_got_without_a_body() -> None:
-    """What is only read is asked for with GET and no body."""
-    async with serve(one_answer(b"[]")) as server, HttpTransport() as transport:
-        async with transport.get(
-            "p", server.base_url, headers={}, timeouts=_PATIENT
-        ) as answer:
-            assert await _read(answer) == b"[]"
-        assert (server.requests[0].method, server.requests[0].body) == ("GET", b"")
-
-
 async def test_a_connection_is_used_again_after_a_whole_answer() -> None:
     """Ten answers read to their end take one connection."""
     async with serve(one_answer(b"x" * 100)) as server, HttpTransport() as transport:
