@@ -1,4 +1,4 @@
-"""Run prompt-folder agents (decks) as Trio actors, Open Responses on both sides.
+"""Run prompt-folder agents (decks) as Trio actors, on models of any provider.
 
 What most programs need is here, and imported when it is first asked for.
 """

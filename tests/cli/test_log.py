@@ -101,6 +101,17 @@ def test_a_conversation_is_saved_as_a_state(desk: Path) -> None:
     assert (other.exit_code, f"is of run {run_id}" in other.stderr) == (2, True)
 
 
+def test_a_chat_that_is_saved_again_stays_one(desk: Path) -> None:
+    """With what the run has said since."""
+    run_id = kept_run()
+    chat = {"runId": run_id, "messages": [{"role": "user", "content": "Hi."}]}
+    (desk / "state.json").write_text(json.dumps(chat))
+    assert gambit("log", "last", "--state", "state.json").exit_code == 0
+    state = json.loads((desk / "state.json").read_text())
+    assert [m["role"] for m in state["messages"]] == ["system", "user", "assistant"]
+    assert state.keys() == {"runId", "messages", "messageRefs"}
+
+
 def test_a_conversation_is_written_as_a_bundle(desk: Path) -> None:
     """It is one document, and names the run."""
     run_id = kept_run()
