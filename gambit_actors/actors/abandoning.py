@@ -106,6 +106,7 @@ def _tell(run: RunStarted, state: RunState, tracer: Tracer) -> None:
                     run_id=root,
                     time=tracer.stamp(),
                     action_call_id=started.call_id,
+                    log_run_id=run.run_id,
                     deck_path=run.deck,
                     name=started.name,
                     attempt=started.attempt,

@@ -337,6 +337,7 @@ class Teller:
                     time=tracer.stamp(),
                     action_call_id=call.call_id,
                     parent_action_call_id=self.span,
+                    log_run_id=self._run.run_id,
                     deck_path=self.deck,
                     name=call.name,
                     attempt=attempt,

@@ -162,11 +162,13 @@ class CallInDoubt(_Event, tag="call.in_doubt", frozen=True, kw_only=True):
     """A call had begun when a process ended, and nobody knows whether it happened.
 
     Attributes:
+        log_run_id: the run in whose log the call is.
         attempt: which one it was.
         choice: what is done about it: ``retry``, ``fail``, or ``happened`` if somebody
             has said what it gave.
     """
 
+    log_run_id: str
     deck_path: str
     name: str
     attempt: int

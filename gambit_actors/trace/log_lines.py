@@ -59,7 +59,7 @@ _SHOWN: dict[type, tuple[str, ...]] = {
     ModelFailover: ("model", "next_model", "error"),
     ModelNotice: ("model", "kind", "message", "seconds"),
     ToolResult: ("name", "tool_kind", "status"),
-    CallInDoubt: ("name", "attempt", "choice"),
+    CallInDoubt: ("name", "attempt", "choice", "log_run_id"),
     HandlerSaid: ("kind", "elapsed_ms"),
     Log: ("message", "title"),
     Lagged: ("missed",),

@@ -210,12 +210,20 @@ async def test_a_run_goes_on_from_wherever_it_was_cut(on_doubt: str) -> None:
         for call in sent.asked:
             assert call.attempt == (2 if call.action_call_id in begun else 1)
             assert call.idempotency_key.endswith(f":{call.action_call_id}")
-        told = {e.action_call_id for e in sink.events if isinstance(e, CallInDoubt)}
+        told = [e for e in sink.events if isinstance(e, CallInDoubt)]
         decks = {e.call_id for e in entries if isinstance(e, CallStarted) and e.run_id}
-        assert told == begun - decks
+        assert {e.action_call_id for e in told} == begun - decks
+        assert all(in_its_log(e, kept) for e in told)
         for log in kept.logs.values():
             outputs = outputs_of(items_in(log.entries))
             assert all(len(set(texts)) == len(texts) for texts in outputs.values())
+
+
+def in_its_log(doubt: CallInDoubt, store: MemoryStore) -> bool:
+    """Whether the log that an event names is the one with the call."""
+    entries = store.logs[doubt.log_run_id].entries
+    started = [e for e in entries if isinstance(e, CallStarted)]
+    return any(e.call_id == doubt.action_call_id for e in started)
 
 
 async def cut_in_a_payment(deck_files: dict[str, str]) -> tuple[MemoryStore, str]:

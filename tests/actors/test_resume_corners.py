@@ -309,16 +309,16 @@ async def test_no_handler_is_left_under_way(autojump_clock: MockClock) -> None:
                 failure = state.ended.failure
                 if failure is not None and failure.code == "abandoned":
                     abandoned += 1
-            told = {e.action_call_id for e in sink.of(CallInDoubt)}
+            told = {(e.log_run_id, e.action_call_id) for e in sink.of(CallInDoubt)}
             unknown = {
-                item.call_id
+                (log.run.run_id, item.call_id)
                 for log in kept.logs.values()
                 for item in items_in(log.entries)
                 if isinstance(item, FunctionCallOutput)
                 and '"in_doubt"' in str(item.output)
             }
             assert unknown <= told
-            assert unknown <= {call_id for _, call_id in begun}
+            assert unknown <= begun
     assert abandoned > 10
 
 

@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import sys
+import traceback
 from pathlib import Path
 
 import msgspec
@@ -168,7 +169,14 @@ class Player:
         return value_of(call.name, n)
 
     def show(self, event: TraceEvent) -> None:
-        """Keep what somebody who watches has seen."""
+        """Keep what somebody who watches has seen; nobody may go on unwatched."""
+        try:
+            self._show(event)
+        except BaseException:  # noqa: BLE001  # it ends the process
+            traceback.print_exc()
+            os._exit(1)
+
+    def _show(self, event: TraceEvent) -> None:
         match event:
             case DeckStart(action_call_id=span, log_run_id=run_id):
                 self._runs[span] = run_id or ""
@@ -176,8 +184,7 @@ class Player:
                 entry = ItemAdded(item=event.item, source=event.source)  # type: ignore[arg-type]  # it is one
                 item = encode_entry(entry).decode()
                 self._tell(Shown(run_id=self._runs[span], item=item))
-            case CallInDoubt(action_call_id=str(call_id), parent_action_call_id=span):
-                run_id = self._runs[span]
+            case CallInDoubt(action_call_id=str(call_id), log_run_id=run_id):
                 shown = Shown(run_id=run_id, call_id=call_id, attempt=event.attempt)
                 self._tell(shown)
             case _:
