@@ -119,12 +119,21 @@ def play(dialect: Dialect, chunks: Iterable[bytes]) -> Played:
     return play_frames(dialect, frames)
 
 
-def play_frames(dialect: Dialect, frames: Iterable[SSEFrame]) -> Played:
-    """Read a stream of these frames."""
+def play_frames(
+    dialect: Dialect, frames: Iterable[SSEFrame], *, is_deaf_to_end: bool = False
+) -> Played:
+    """Read a stream of these frames.
+
+    Args:
+        dialect: what reads it.
+        frames: in the order in which they come.
+        is_deaf_to_end: whether a reader that has come to its end is fed on, as nobody
+            should.
+    """
     reader, builder = dialect.reader(STARTED), ResponseBuilder()
     events: list[Event] = []
     for frame in frames:
-        if not reader.is_done:
+        if is_deaf_to_end or not reader.is_done:
             events += reader.feed(frame)
     events += reader.close()
     for event in events:

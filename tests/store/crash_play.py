@@ -172,7 +172,7 @@ class Player:
         """Keep what somebody who watches has seen; nobody may go on unwatched."""
         try:
             self._show(event)
-        except BaseException:  # noqa: BLE001  # it ends the process
+        except Exception:  # noqa: BLE001  # it ends the process
             traceback.print_exc()
             os._exit(1)
 

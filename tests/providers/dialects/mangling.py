@@ -5,16 +5,11 @@ from typing import TypeAlias
 
 from hypothesis import strategies as st
 
-from gambit_actors.errors import StreamTruncated
-from gambit_actors.openresponses import (
-    Event,
-    ResponseBuilder,
-    SSEDecoder,
-    SSEFrame,
-)
+from gambit_actors.openresponses import SSEDecoder, SSEFrame
 from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.providers.dialects.dialect import Dialect
-from tests.providers.dialects.golden import STARTED, Played, golden_bytes, golden_names
+from gambit_actors.testing import dialects
+from tests.providers.dialects.golden import Played, golden_bytes, golden_names
 
 JSON: st.SearchStrategy[JSONValue] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -68,18 +63,7 @@ def mangled(frames: list[SSEFrame], changes: list[Change]) -> list[SSEFrame]:
 
 def play_frames(dialect: Dialect, frames: list[SSEFrame]) -> Played:
     """Read frames, all of them, also behind the end."""
-    reader, builder = dialect.reader(STARTED), ResponseBuilder()
-    events: list[Event] = []
-    for frame in frames:
-        events += reader.feed(frame)
-    events += reader.close()
-    for event in events:
-        builder.feed(event)
-    try:
-        response = builder.close()
-    except StreamTruncated:
-        response = None
-    return Played(events, response, list(reader.problems))
+    return dialects.play_frames(dialect, frames, is_deaf_to_end=True)
 
 
 def golden_streams(dialect: str) -> st.SearchStrategy[list[SSEFrame]]:

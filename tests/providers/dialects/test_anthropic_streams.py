@@ -20,6 +20,7 @@ from gambit_actors.openresponses import events as ev
 from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.providers.dialects.anthropic import AnthropicDialect
 from gambit_actors.providers.dialects.sealing import unseal
+from gambit_actors.testing.dialects import DialectCheck, checks
 from tests.openresponses.test_writer_schema import validate
 from tests.providers.dialects.golden import (
     STARTED,
@@ -28,6 +29,7 @@ from tests.providers.dialects.golden import (
     golden_names,
     outcome,
     play,
+    streams_of,
 )
 from tests.providers.dialects.mangling import (
     CHANGES,
@@ -63,6 +65,12 @@ def test_golden_stream_is_read_as_expected(name: str) -> None:
 
     assert outcome(play(DIALECT, [data])) == expected(GOLDEN, name)
     assert outcome(play(DIALECT, [bytes([b]) for b in data])) == expected(GOLDEN, name)
+
+
+@pytest.mark.parametrize("check", checks(), ids=lambda check: check.__name__)
+def test_it_does_what_every_dialect_has_to(check: DialectCheck) -> None:
+    """The checks that any dialect can be held to hold for this one."""
+    check(DIALECT, streams_of(GOLDEN))
 
 
 @given(st.sampled_from(NAMES), st.lists(st.integers(0), max_size=8))
