@@ -34,9 +34,7 @@ from gambit_actors.providers.dialects.anthropic_frames import (
 )
 from gambit_actors.providers.dialects.complaints import complaint_of
 from gambit_actors.providers.dialects.counting import token_count, usage_of
-
-_MOST_PROBLEMS = 100
-_PROBLEM_CHARACTERS = 300
+from gambit_actors.providers.dialects.problems import Problems
 
 _STOPPED: dict[str, StopReason] = {
     "end_turn": "end_turn",
@@ -62,7 +60,8 @@ class AnthropicReader:
 
     def __init__(self, started: Response) -> None:
         self._started = started
-        self._problems: list[str] = []
+        self._problems = Problems()
+        self._note = self._problems.note
         self._blocks: Blocks | None = None
         self._counts: dict[str, int] = {}
         self._stop_reason: str | None = None
@@ -255,11 +254,6 @@ class AnthropicReader:
             cached_tokens=read,
             reasoning_tokens=counts.get("thinking_tokens"),
         )
-
-    def _note(self, problem: str) -> None:
-        # A peer can make as many problems as it has bytes; we keep what helps.
-        if len(self._problems) < _MOST_PROBLEMS:
-            self._problems.append(problem[:_PROBLEM_CHARACTERS])
 
 
 def _unknown(data: bytes) -> UnknownEvent:

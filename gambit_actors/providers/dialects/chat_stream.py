@@ -33,9 +33,8 @@ from gambit_actors.providers.dialects.chat_frames import (
 from gambit_actors.providers.dialects.chat_reasoning import Details, sealed
 from gambit_actors.providers.dialects.chat_words import ending_of, usage_in
 from gambit_actors.providers.dialects.complaints import complaint_of
+from gambit_actors.providers.dialects.problems import Problems
 
-_MOST_PROBLEMS = 100
-_PROBLEM_CHARACTERS = 300
 _THOUGHTS = "thoughts"
 _STANDARD_OBJECT = "chat.completion.chunk"
 
@@ -53,7 +52,8 @@ class ChatReader:
     """
 
     def __init__(self, started: Response, flavour: ChatFlavour) -> None:
-        self.problems: list[str] = []
+        self.problems = Problems()
+        self._note = self.problems.note
         self.is_done = False
         self._flavour = flavour
         self._id_stem = started.id.removeprefix("resp_")
@@ -372,7 +372,3 @@ class ChatReader:
             start += self._writer.start_reasoning(_THOUGHTS)
         self._thinking = None
         return start + self._writer.stop(_THOUGHTS, encrypted_content=secret)
-
-    def _note(self, problem: str) -> None:
-        if len(self.problems) < _MOST_PROBLEMS:
-            self.problems.append(problem[:_PROBLEM_CHARACTERS])

@@ -23,6 +23,7 @@ from gambit_actors.openresponses.responses import Response, Usage
 from gambit_actors.openresponses.sse import SSEFrame
 from gambit_actors.openresponses.writer import ResponseWriter
 from gambit_actors.providers.dialects.counting import token_count, usage_of
+from gambit_actors.providers.dialects.problems import Problems
 from gambit_actors.providers.dialects.sealing import seal
 
 NAME = "gemini"
@@ -69,8 +70,6 @@ _CANDIDATE_KEYS = frozenset(
         "tokenCount",
     }
 )
-_MOST_PROBLEMS = 100
-_PROBLEM_CHARACTERS = 300
 
 
 class Signed(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -103,7 +102,8 @@ class GeminiReader:
 
     def __init__(self, started: Response) -> None:
         self.is_done = False
-        self.problems: list[str] = []
+        self.problems = Problems()
+        self._note = self.problems.note
         self._parts = _PartReader(ResponseWriter(started), self._note)
         self._writer = self._parts.writer
         self._stem = started.id.removeprefix("resp_")
@@ -224,10 +224,6 @@ class GeminiReader:
         if len(found) < len(entries) or entries is not value:
             self._note(f"{what} that are not a list of objects")
         return found
-
-    def _note(self, problem: str) -> None:
-        if len(self.problems) < _MOST_PROBLEMS:
-            self.problems.append(problem[:_PROBLEM_CHARACTERS])
 
 
 class _PartReader:

@@ -41,12 +41,11 @@ from gambit_actors.openresponses.sse import SSEFrame
 from gambit_actors.openresponses.writing import to_builtins
 from gambit_actors.providers.dialects.complaints import complaint_of
 from gambit_actors.providers.dialects.counting import usage_of
+from gambit_actors.providers.dialects.problems import Problems
 
 _D = TypeVar("_D", InputTokensDetails, OutputTokensDetails)
 
 _TERMINAL = (ResponseCompleted, ResponseFailed, ResponseIncomplete)
-_MOST_PROBLEMS = 100
-_PROBLEM_CHARACTERS = 300
 
 
 class OpenResponsesReader:
@@ -58,7 +57,8 @@ class OpenResponsesReader:
 
     def __init__(self, started: Response) -> None:
         self._latest = started
-        self._problems: list[str] = []
+        self._problems = Problems()
+        self._note = self._problems.note
         self._is_done = False
         self._error: ErrorPayload | None = None
         self._ended_by: str | None = None
@@ -159,11 +159,6 @@ class OpenResponsesReader:
                 self._ended_by = event.type
             case _:
                 pass
-
-    def _note(self, problem: str) -> None:
-        # A peer can make as many problems as it has bytes; we keep what helps.
-        if len(self._problems) < _MOST_PROBLEMS:
-            self._problems.append(problem[:_PROBLEM_CHARACTERS])
 
 
 def sane_usage(usage: Usage | None) -> Usage | None:
