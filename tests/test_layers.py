@@ -16,8 +16,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "gambit_actors"
 
-# Packages that turn values into values. Add providers/dialects as they arrive, here and
-# in pyproject.toml.
+# Packages that turn values into values; pyproject.toml has them, too.
 PURE = [
     "deck",
     "errors.py",
@@ -100,6 +99,7 @@ def make_package(folder: Path, sources: dict[str, str]) -> None:
     packages += ["providers/dialects", "run", "schema", "settings", "store"]
     packages += ["testing", "trace", "wiring"]
     layers = {f"{name}/__init__.py": "" for name in packages}
+    layers |= {"testing/dialects.py": "", "wiring/dialects.py": ""}
     layers |= {"errors.py": "", "version.py": ""}
     for name, source in ({"__init__.py": ""} | layers | sources).items():
         path = folder / "gambit_actors" / name
@@ -109,6 +109,7 @@ def make_package(folder: Path, sources: dict[str, str]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.spec("PA-1")
 def test_contracts_are_kept() -> None:
     """The package keeps every import contract of pyproject.toml."""
     done = lint_imports(ROOT)
@@ -180,6 +181,16 @@ def test_contracts_accept_good_imports(tmp_path: Path, sources: dict[str, str]) 
             {"cli/run.py": "from httpx import get"},
             "One module imports the HTTP client",
             id="http",
+        ),
+        pytest.param(
+            {"actors/run.py": "import gambit_actors.providers.dialects"},
+            "What model servers speak ends at the provider",
+            id="dialect-in-an-actor",
+        ),
+        pytest.param(
+            {"cli/run.py": "def f():\n    import gambit_actors.providers.dialects"},
+            "What model servers speak ends at the provider",
+            id="dialect-in-a-command",
         ),
     ],
 )

@@ -12,20 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from gambit_actors.actors.options import RunOptions
 from gambit_actors.cli.asking import Playing, prices_from, script_from
 from gambit_actors.cli.flow import printable
 from gambit_actors.cli.refusing import Refused
 from gambit_actors.deck.loader import load_deck
-from gambit_actors.errors import WireError
+from gambit_actors.errors import RequestError
 from gambit_actors.providers.concealing import Concealer
 from gambit_actors.providers.recording import Recorder
-from gambit_actors.providers.replaying import (
-    BadRecording,
-    ReplayProvider,
-    load_recording,
-)
 from gambit_actors.providers.scripted import ScriptedProvider
 from gambit_actors.run.ports import ModelProvider
 from gambit_actors.settings.environment import flags_from
@@ -37,6 +33,7 @@ from gambit_actors.settings.finding import (
 from gambit_actors.settings.model import Settings
 from gambit_actors.settings.readiness import expanded, lack_of
 from gambit_actors.store.deck_files import DiskReader
+from gambit_actors.wiring.recording_files import recording_named, replayed
 from gambit_actors.wiring.script_files import fault_of_script
 
 if TYPE_CHECKING:
@@ -68,7 +65,7 @@ class Answering:
     """
 
     def __init__(self, asked: Playing, deck: str, *, is_needed: bool = True) -> None:
-        self._asked = asked
+        asked = self._asked = _with_recording(asked)
         self._environment = environment_of(asked.env_file)
         self._settings = Settings()
         self._provider = self._stand_in(asked, is_needed=is_needed)
@@ -102,10 +99,15 @@ class Answering:
     def _stand_in(self, asked: Playing, *, is_needed: bool) -> ModelProvider | None:
         if asked.script is not None and asked.replay is not None:
             raise Refused("--script and --replay both say what models answer: give one")
+        if asked.replay_timed and asked.replay is None:
+            raise Refused("--replay-timed says how to --replay: give that, too")
         if asked.script is not None:
             return ScriptedProvider(script_from(Path(asked.script)))
         if asked.replay is not None:
-            return _replayed(Path(asked.replay))
+            try:
+                return replayed(Path(asked.replay), is_timed=asked.replay_timed)
+            except RequestError as problem:
+                raise Refused(printable(str(problem))) from problem
         return None if is_needed else ScriptedProvider([])
 
     def _options(self, asked: Playing) -> RunOptions:
@@ -169,11 +171,16 @@ def environment_of(env_file: str | None) -> Mapping[str, str]:
     return environment_from_file(env_file, os.environ)
 
 
-def _replayed(file: Path) -> ReplayProvider:
-    try:
-        return ReplayProvider(load_recording(file.read_bytes()))
-    except (BadRecording, WireError) as problem:
-        raise Refused(printable(f"--replay {file}: {problem}")) from problem
+def _with_recording(asked: Playing) -> Playing:
+    """The options with a recording that was named as a model in its own place."""
+    file = recording_named(asked.model_force or asked.model or "")
+    if file is None:
+        return asked
+    if asked.replay is not None:
+        raise Refused("--replay and the model both name a recording: give one")
+    return msgspec.structs.replace(
+        asked, replay=str(file), model=None, model_force=None
+    )
 
 
 class _Recording:

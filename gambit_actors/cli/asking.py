@@ -47,6 +47,7 @@ class Playing(msgspec.Struct, frozen=True, kw_only=True):
     responses: bool | None = None
     record: str | None = None
     replay: str | None = None
+    replay_timed: bool = False
     env_file: str | None = None
     settings: str | None = None
     prices: str | None = None

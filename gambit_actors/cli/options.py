@@ -55,6 +55,11 @@ _PLAYING = (
         help="Answer from what was recorded, and ask no model.",
     ),
     click.option(
+        "--replay-timed",
+        is_flag=True,
+        help="With --replay: answer as fast as it was recorded, and not at once.",
+    ),
+    click.option(
         "--stream/--no-stream",
         default=True,
         help="Show the answer as it comes (default), or when it is whole.",

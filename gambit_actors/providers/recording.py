@@ -3,7 +3,8 @@
 A recording is JSON lines: first one that says what it is, then one for each exchange,
 written when it is over, so that a process that is killed loses no more than what was
 under way. Keys are in none of it: those of the servers are struck out, and headers are
-not recorded.
+not recorded. A name that stood for other models has a line that says for which, since
+where a recording is replayed nobody has to know of it.
 
 An exchange is known again by its request. Ids that the runtime draws anew in each run
 are not part of that: see `recognised`.
@@ -18,7 +19,11 @@ import trio
 
 from gambit_actors.errors import ProviderError, WireError
 from gambit_actors.openresponses.base import JSONValue, Open
-from gambit_actors.openresponses.codec import event_from_json, response_from_json
+from gambit_actors.openresponses.codec import (
+    event_from_json,
+    request_from_json,
+    response_from_json,
+)
 from gambit_actors.openresponses.events import Event, MalformedEvent
 from gambit_actors.openresponses.provider_frames import ProviderEvent, ProviderFrame
 from gambit_actors.openresponses.requests import CreateResponse
@@ -45,6 +50,28 @@ class Head(
     """The first line of a recording."""
 
     format: str
+
+
+class NamedModel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One of the models that a name stood for, with what was asked of it."""
+
+    model: str
+    params: dict[str, JSONValue] = {}
+
+    def told_candidate(self) -> Candidate:
+        """The same, as a directory tells it.
+
+        Raises:
+            WireError: its settings are none.
+        """
+        return Candidate(model=self.model, params=request_from_json(self.params))
+
+
+class Name(msgspec.Struct, frozen=True, kw_only=True, tag="name", tag_field="type"):
+    """The models that a name stood for, in the order in which they were to be asked."""
+
+    name: str
+    models: tuple[NamedModel, ...]
 
 
 class RecordedError(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,27 +137,33 @@ class Recorder:
 
     Args:
         provider: who answers.
-        write: takes a line, with its end; called once an exchange.
+        write: takes a line, with its end; called once an exchange, and once a name.
         conceal: strikes keys out of a line.
     """
 
     def __init__(
         self,
         provider: ModelProvider,
-        write: Callable[[bytes], None],
+        write: Callable[[bytes], object],
         *,
         conceal: Callable[[bytes], bytes] = bytes,
     ) -> None:
         self._provider = provider
         self._write = write
         self._conceal = conceal
+        self._named: set[str] = set()
         self._write(_ENCODER.encode(Head(format=FORMAT)) + b"\n")
 
     def candidates(self, model: str) -> Sequence[Candidate]:
         """The models that a name stands for, as the provider has it."""
-        if isinstance(self._provider, ModelDirectory):
-            return self._provider.candidates(model)
-        return [Candidate(model=model)]
+        itself = [Candidate(model=model)]
+        if not isinstance(self._provider, ModelDirectory):
+            return itself
+        found = self._provider.candidates(model)
+        if list(found) != itself and model not in self._named:
+            self._named.add(model)
+            self._keep(Name(name=model, models=tuple(map(_named, found))))
+        return found
 
     async def responses(
         self,
@@ -155,8 +188,8 @@ class Recorder:
         self._keep(tape.exchange(response=to_builtins(response)))
         return response
 
-    def _keep(self, exchange: Exchange) -> None:
-        self._write(self._conceal(_ENCODER.encode(exchange)) + b"\n")
+    def _keep(self, line: Exchange | Name) -> None:
+        self._write(self._conceal(_ENCODER.encode(line)) + b"\n")
 
 
 class _Tape:
@@ -211,8 +244,17 @@ _MALFORMED = "malformed"
 
 
 def recognised(request: CreateResponse) -> bytes:
-    """A request as bytes that are the same for the same request of another run."""
-    return _DRAWN_ID.sub(rb"\1-*", encode(request))
+    """A request as bytes that are the same for the same request of another run.
+
+    And the same whether it was made by a run or read from a recording: a number that
+    may have a fraction is 0 in one, and 0.0 in the other.
+    """
+    read = request_from_json(msgspec.json.decode(encode(request)))
+    return _DRAWN_ID.sub(rb"\1-*", encode(read))
+
+
+def _named(candidate: Candidate) -> NamedModel:
+    return NamedModel(model=candidate.model, params=to_builtins(candidate.params))
 
 
 def _event_as_json(event: Event) -> JSONValue:

@@ -7,7 +7,7 @@ it differs first from the recorded request that is most like it.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 import trio
@@ -18,8 +18,8 @@ from gambit_actors.openresponses.codec import request_from_json
 from gambit_actors.openresponses.events import Event
 from gambit_actors.openresponses.requests import CreateResponse
 from gambit_actors.openresponses.responses import Response
-from gambit_actors.providers.recording import FORMAT, Exchange, Head, recognised
-from gambit_actors.run.ports import ModelContext
+from gambit_actors.providers.recording import FORMAT, Exchange, Head, Name, recognised
+from gambit_actors.run.ports import Candidate, ModelContext
 
 _SHOWN_CHARACTERS = 60
 
@@ -64,23 +64,38 @@ class ReplayedError(ProviderError):
         self.kind = kind
 
 
+class Recording(msgspec.Struct, frozen=True, kw_only=True):
+    """What models were asked and answered.
+
+    Attributes:
+        exchanges: in the order in which they were over.
+        names: the models behind each name that stood for others.
+    """
+
+    exchanges: tuple[Exchange, ...] = ()
+    names: Mapping[str, tuple[Candidate, ...]] = {}
+
+
 class ReplayProvider:
     """Answers from a recording.
 
     Args:
-        exchanges: the recording; see `load_recording`.
+        recording: see `load_recording`.
         is_timed: whether events come when they came, or at once.
     """
 
-    def __init__(
-        self, exchanges: Sequence[Exchange], *, is_timed: bool = False
-    ) -> None:
+    def __init__(self, recording: Recording, *, is_timed: bool = False) -> None:
         self._is_timed = is_timed
-        self._exchanges = list(exchanges)
+        self._names = recording.names
+        self._exchanges = recording.exchanges
         self._places: dict[bytes, list[int]] = defaultdict(list)
         self._used: dict[bytes, int] = defaultdict(int)
         for place, exchange in enumerate(self._exchanges):
             self._places[recognised(request_from_json(exchange.request))].append(place)
+
+    def candidates(self, model: str) -> Sequence[Candidate]:
+        """The models that a name stood for when it was recorded."""
+        return self._names.get(model, (Candidate(model=model),))
 
     async def responses(
         self,
@@ -142,7 +157,7 @@ class ReplayProvider:
         return exchange.deck == context.deck, at_same_place, _shared(recorded, asked)
 
 
-def load_recording(data: bytes) -> list[Exchange]:
+def load_recording(data: bytes) -> Recording:
     """Read a recording. A last line that was cut off is left out.
 
     Raises:
@@ -152,7 +167,8 @@ def load_recording(data: bytes) -> list[Exchange]:
     lines = data.split(b"\n")[:-1]
     if not lines:
         raise BadRecording(1, "it is empty")
-    exchanges = []
+    exchanges: list[Exchange] = []
+    names: dict[str, tuple[Candidate, ...]] = {}
     for number, line in enumerate(lines, 1):
         try:
             entry = _DECODER.decode(line)
@@ -160,20 +176,28 @@ def load_recording(data: bytes) -> list[Exchange]:
                 _check_format(number, entry)
             elif number == 1:
                 raise BadRecording(1, "it does not begin as recordings do")
+            elif isinstance(entry, Name):
+                names[entry.name] = _candidates(number, entry)
             else:
                 _check_exchange(number, entry)
                 exchanges.append(entry)
         except (msgspec.DecodeError, UnicodeDecodeError, WireError) as problem:
             raise BadRecording(number, str(problem)) from problem
-    return exchanges
+    return Recording(exchanges=tuple(exchanges), names=names)
 
 
-_DECODER = msgspec.json.Decoder(Head | Exchange)
+_DECODER = msgspec.json.Decoder(Head | Name | Exchange)
 
 
 def _check_format(number: int, head: Head) -> None:
     if head.format != FORMAT:
         raise BadRecording(number, f"its format is {head.format!r}, and not {FORMAT!r}")
+
+
+def _candidates(number: int, entry: Name) -> tuple[Candidate, ...]:
+    if not entry.models:
+        raise BadRecording(number, f"{entry.name!r} stands for no model")
+    return tuple(model.told_candidate() for model in entry.models)
 
 
 def _check_exchange(number: int, exchange: Exchange) -> None:

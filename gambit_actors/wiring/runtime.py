@@ -23,6 +23,7 @@ from gambit_actors.settings.presets import OTHER_NAMES
 from gambit_actors.store.deck_files import DiskReader
 from gambit_actors.store.disk_store import DiskStore
 from gambit_actors.trace.tracer import Sink
+from gambit_actors.wiring.recording_files import recording_named, replayed
 
 
 @asynccontextmanager
@@ -41,10 +42,11 @@ async def open_runtime(
     for it. Entering waits for the disk, if there is a folder for logs.
 
     Args:
-        models: what answers for models. A provider is asked for all of them. The name
-            of a server, such as ``openai``, is asked for those that are named without
-            one; that of a model, such as ``openai/gpt-5``, where a deck names none. If
-            not told, decks name them.
+        models: what answers for models. A provider is asked for all of them, and so is
+            a recording, such as ``replay:tests/support.jsonl``. The name of a server,
+            such as ``openai``, is asked for those that are named without one; that of a
+            model, such as ``openai/gpt-5``, where a deck names none. If not told, decks
+            name them.
         reader: where decks are read from; the disk, if not told.
         store: where logs are kept, or a folder for them; in memory, and forgotten, if
             not told.
@@ -56,10 +58,12 @@ async def open_runtime(
 
     Raises:
         InvalidSettings: the settings have mistakes.
-        RequestError: there is no such server, or model.
+        RequestError: there is no such server, model or recording.
     """
     options = options or RunOptions()
     async with AsyncExitStack() as stack:
+        if isinstance(models, str) and (file := recording_named(models)) is not None:
+            models = replayed(file)
         provider = models
         if models is None or isinstance(models, str):
             settings = settings or find_settings(os.environ)

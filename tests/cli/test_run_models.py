@@ -111,14 +111,35 @@ def test_what_was_recorded_is_replayed(desk: Path) -> None:
     recorded = run("--script", "s.toml", "--record", "r.jsonl")
     assert (recorded.exit_code, recorded.stdout) == (0, "Hello.\n"), recorded.stderr
     assert stat.S_IMODE((desk / "r.jsonl").stat().st_mode) == 0o600
-    replayed = run("--replay", "r.jsonl")
-    assert (replayed.exit_code, replayed.stdout) == (0, "Hello.\n"), replayed.stderr
+    for how in (
+        ("--replay", "r.jsonl"),
+        ("--replay", "r.jsonl", "--replay-timed"),
+        ("--model-force", "replay:r.jsonl"),
+    ):
+        replayed = run(*how)
+        assert (replayed.exit_code, replayed.stdout) == (0, "Hello.\n")
+
+
+def test_a_name_that_stood_for_another_model_is_replayed(
+    desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nobody knows what it stands for."""
+    install_plugin(desk, monkeypatch)
+    settings = desk / "gambit.toml"
+    settings.write_text('[models.aliases.best]\nmodel = "pong/loud"\n')
+    (desk / "PROMPT.md").write_text(DECK.replace("openai/gpt-5", "best"))
+    assert run("--record", "r.jsonl").stdout == "yes\n"
+    settings.unlink()
+    assert run("--replay", "r.jsonl").stdout == "yes\n"
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--replay", "s.toml"), "--replay s.toml: line 1 of the recording"),
+        (("--replay", "s.toml"), "the recording s.toml: line 1 of the recording"),
+        (("--script", "s.toml", "--replay-timed"), "--replay: give that, too"),
+        (("--replay", "s.toml", "--model", "replay:s.toml"), "both name a recording"),
+        (("--model", "replay:none.jsonl"), "the recording none.jsonl: No such file"),
         (("--replay", "s.toml", "--script", "s.toml"), "give one"),
         (("--model", "a/b", "--model-force", "c/d"), "give one"),
         (("--script", "s.toml", "--record", "no/r"), "--record no/r: No such file"),

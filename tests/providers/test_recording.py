@@ -19,6 +19,7 @@ from gambit_actors.providers.recording import Recorder, recognised
 from gambit_actors.providers.replaying import (
     BadRecording,
     NotRecorded,
+    Recording,
     ReplayedError,
     ReplayProvider,
     load_recording,
@@ -26,9 +27,10 @@ from gambit_actors.providers.replaying import (
 from gambit_actors.providers.router import Alias, Router
 from gambit_actors.providers.scripted import ScriptedProvider
 from gambit_actors.providers.scripts import Reply
-from gambit_actors.run.ports import ModelContext, ModelProvider
+from gambit_actors.run.ports import Candidate, ModelContext, ModelProvider
 from tests.actors.playing import Stage, calls, root, stage
 
+HEAD = b'{"type":"recording","format":"gambit.recording.v1"}\n'
 TOOL = '[[tools]]\nname = "crm"\ndescription = "Leave a note."\n'
 CONTEXT = ModelContext(run_id="run-1", deck="PROMPT.md", turn=1, pass_number=1)
 
@@ -67,6 +69,16 @@ async def test_a_recording_gives_the_same_events_and_response() -> None:
     replay = ReplayProvider(load_recording(b"".join(lines)))
 
     assert await told(replay, asking("Hi.")) == live
+
+
+async def test_a_request_is_known_by_what_it_says() -> None:
+    """A whole number where one with a fraction may be is the same when it is read."""
+    asked = asking("Hi.", temperature=0, top_p=1)
+    replay = ReplayProvider(load_recording(await recorded([Reply(text="a")], asked)))
+
+    _, response = await told(replay, asked)
+
+    assert response.output_text == "a"
 
 
 async def test_what_is_no_event_is_replayed_as_it_was() -> None:
@@ -157,12 +169,12 @@ async def test_time_is_replayed_where_that_is_wanted(
     """With timing each event comes when it came, without it all come at once."""
     del autojump_clock
     slow = Reply(text="a b c", latency_seconds=2.0, per_delta_seconds=1.0)
-    exchanges = load_recording(await recorded([slow], asking("Hi.")))
+    recording = load_recording(await recorded([slow], asking("Hi.")))
 
     spent = []
     for is_timed in (True, False):
         began = trio.current_time()
-        await told(ReplayProvider(exchanges, is_timed=is_timed), asking("Hi."))
+        await told(ReplayProvider(recording, is_timed=is_timed), asking("Hi."))
         spent.append(round(trio.current_time() - began, 3))
 
     assert spent == [5.0, 0.0]
@@ -177,7 +189,7 @@ async def test_what_is_cancelled_is_not_recorded(autojump_clock: MockClock) -> N
     with trio.move_on_after(1):
         await told(recorder, asking("Hi."))
 
-    assert load_recording(b"".join(lines)) == []
+    assert load_recording(b"".join(lines)) == Recording()
 
 
 async def test_a_key_is_struck_out_of_a_recording() -> None:
@@ -218,7 +230,7 @@ async def test_frames_are_recorded_word_for_word() -> None:
         asking("Hi."), context, lambda _: None
     )
 
-    (exchange,) = load_recording(b"".join(lines))
+    (exchange,) = load_recording(b"".join(lines)).exchanges
 
     assert [frame.payload() for frame in exchange.frames] == [{"a": 1}]
     assert len(seen) == 1
@@ -231,6 +243,31 @@ def test_a_recorder_knows_the_names_its_provider_knows() -> None:
     found = Recorder(router, lambda _: None).candidates("fast")
 
     assert [candidate.model for candidate in found] == ["a/b", "c/d"]
+
+
+async def test_a_name_stands_for_the_same_models_in_a_replay() -> None:
+    """Nobody has to know of an alias there; it is written down once."""
+    lines: list[bytes] = []
+    warm = Candidate(model="acme/one", params=CreateResponse(temperature=0.5))
+    router = Router(
+        {"acme": ScriptedProvider([Reply(text="Hello.", times=0)])},
+        aliases={"fast": Alias(models=(warm.model,), params=warm.params)},
+        fallback="acme",
+    )
+    recorder = Recorder(router, lines.append)
+    deck = {"PROMPT.md": '+++\n[modelParams]\nmodel = ["fast", "two"]\n+++\nHi.\n'}
+    for _ in range(2):
+        async with stage(deck, recorder) as on:
+            await on.runtime.run("PROMPT.md", message="Hi.")
+
+    replay = ReplayProvider(load_recording(b"".join(lines)))
+
+    async with stage(deck, replay) as on:
+        assert (await on.runtime.run("PROMPT.md", message="Hi.")).text == "Hello."
+    assert list(replay.candidates("fast")) == [warm]
+    assert [c.model for c in replay.candidates("two")] == ["acme/two"]
+    assert [c.model for c in replay.candidates("three")] == ["three"]
+    assert b"".join(lines).count(b'"type":"name"') == 2
 
 
 def test_ids_of_the_runtime_do_not_make_a_request_another() -> None:
@@ -250,9 +287,16 @@ def test_ids_of_the_runtime_do_not_make_a_request_another() -> None:
         (b"", 1),
         (b"{}\n", 1),
         (b'{"type":"recording","format":"gambit.recording.v9"}\n', 1),
-        (b'{"type":"recording","format":"gambit.recording.v1"}\nnope\n', 2),
-        (b'{"type":"recording","format":"gambit.recording.v1"}\n\xff\n', 2),
+        (HEAD + b"nope\n", 2),
+        (HEAD + b"\xff\n", 2),
         (b'{"type":"exchange","deck":"d","turn":1,"passNumber":1}\n', 1),
+        (HEAD + b'{"type":"name","name":"fast","models":[]}\n', 2),
+        (HEAD + b'{"type":"name","name":"fast","models":[{"model":1}]}\n', 2),
+        (
+            HEAD + b'{"type":"name","name":"f","models":'
+            b'[{"model":"a/b","params":{"temperature":"hot"}}]}\n',
+            2,
+        ),
     ],
 )
 def test_what_is_no_recording_is_refused_with_its_line(data: bytes, line: int) -> None:
@@ -277,7 +321,7 @@ async def test_half_a_line_at_the_end_is_left_out() -> None:
     """A process that was killed leaves a recording of what was over."""
     data = await recorded([Reply(text="Hello.", times=0)], asking("a"), asking("b"))
 
-    assert len(load_recording(data[:-10])) == 1
+    assert len(load_recording(data[:-10]).exchanges) == 1
 
 
 async def test_a_run_with_tools_replays_from_its_recording() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from gambit_actors import Price, RunOptions, ScriptedProvider, open_runtime
 from gambit_actors.errors import RequestError, RunFailed
+from gambit_actors.providers.recording import Recorder
 from gambit_actors.providers.scripts import Reply
 from gambit_actors.store.run_index import list_runs
 from gambit_actors.trace.events import ModelCall
@@ -61,6 +62,32 @@ async def test_a_script_is_a_model_too(desk: str, tmp_path: Path) -> None:
     async with open_runtime(f"scripted/{script}", settings=read()) as runtime:
         result = await runtime.run(desk, message="Hi.")
     assert result.text == "Hello."
+
+
+async def test_a_recording_answers_for_all_models(desk: str, tmp_path: Path) -> None:
+    """By its file, without a provider and whatever decks name."""
+    options = RunOptions(models=("any/model",))
+    with (tmp_path / "r.jsonl").open("wb") as file:
+        recorder = Recorder(ScriptedProvider(HELLO), file.write)
+        async with open_runtime(recorder, options=options) as runtime:
+            await runtime.run(desk, message="Hi.")
+    async with open_runtime(f"replay:{file.name}", options=options) as runtime:
+        assert (await runtime.run(desk, message="Hi.")).text == "Hello."
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [(None, "no.jsonl: No such file"), ("{}\n", "no.jsonl: line 1 of the recording")],
+)
+async def test_a_recording_that_is_none_is_refused(
+    tmp_path: Path, text: str | None, words: str
+) -> None:
+    """Before anything is opened, with its name and line."""
+    if text is not None:
+        (tmp_path / "no.jsonl").write_text(text)
+    with pytest.raises(RequestError, match=words):
+        async with open_runtime(f"replay:{tmp_path / 'no.jsonl'}"):
+            pass
 
 
 async def test_a_server_is_asked_for_models_that_name_none(desk: str) -> None:
