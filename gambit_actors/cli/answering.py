@@ -6,17 +6,17 @@ What is missing is told before anything is run.
 
 import contextlib
 import os
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
 import msgspec
 
 from gambit_actors.actors.options import RunOptions
 from gambit_actors.cli.asking import Playing, prices_from, script_from
 from gambit_actors.cli.flow import printable
+from gambit_actors.cli.recording_files import RecordingFile
 from gambit_actors.cli.refusing import Refused
 from gambit_actors.deck.loader import load_deck
 from gambit_actors.errors import RequestError
@@ -89,18 +89,31 @@ class Answering:
                 opened = opened_models(self._settings, self._environment)
                 provider = await stack.enter_async_context(opened)
             if self._asked.record is not None:
-                recording = _Recording(self._asked.record)
-                stack.callback(recording.close)
-                keys = (server.key for server in self._settings.servers.values())
-                conceal = Concealer(*keys).bytes
-                provider = Recorder(provider, recording.write, conceal=conceal)
+                provider = stack.enter_context(self._recorded(provider))
             yield provider
+
+    @contextmanager
+    def _recorded(self, provider: ModelProvider) -> Iterator[Recorder]:
+        """Write down what a provider answers."""
+        asked = self._asked
+        assert asked.record is not None  # noqa: S101  # looked at before
+        file = RecordingFile(asked.record, is_added=asked.record_append)
+        keys = (server.key for server in self._settings.servers.values())
+        recorder = Recorder(provider, file.write, conceal=Concealer(*keys).bytes)
+        try:
+            yield recorder
+        finally:
+            file.close(has_answers=recorder.has_answers)
 
     def _stand_in(self, asked: Playing, *, is_needed: bool) -> ModelProvider | None:
         if asked.script is not None and asked.replay is not None:
             raise Refused("--script and --replay both say what models answer: give one")
         if asked.replay_timed and asked.replay is None:
             raise Refused("--replay-timed says how to --replay: give that, too")
+        if asked.record_append and asked.record is None:
+            raise Refused("--record-append says how to --record: give that, too")
+        if asked.replay is not None and _is_same_file(asked.replay, asked.record):
+            raise Refused("--replay and --record name the same file: give another")
         if asked.script is not None:
             return ScriptedProvider(script_from(Path(asked.script)))
         if asked.replay is not None:
@@ -171,6 +184,10 @@ def environment_of(env_file: str | None) -> Mapping[str, str]:
     return environment_from_file(env_file, os.environ)
 
 
+def _is_same_file(one: str, other: str | None) -> bool:
+    return other is not None and os.path.realpath(one) == os.path.realpath(other)
+
+
 def _with_recording(asked: Playing) -> Playing:
     """The options with a recording that was named as a model in its own place."""
     file = recording_named(asked.model_force or asked.model or "")
@@ -181,40 +198,3 @@ def _with_recording(asked: Playing) -> Playing:
     return msgspec.structs.replace(
         asked, replay=str(file), model=None, model_force=None
     )
-
-
-class _Recording:
-    """The file of a recording, for its owner alone. A disk that refuses ends no run.
-
-    Raises:
-        Refused: there can be no such file.
-    """
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._problem: OSError | None = None
-        try:
-            self._file = open(path, "wb", buffering=0, opener=_open_private)  # noqa: SIM115  # closed by `close`
-        except OSError as problem:
-            raise Refused(
-                printable(f"--record {path}: {problem.strerror}")
-            ) from problem
-
-    def write(self, line: bytes) -> None:
-        """Add a line, unless one before it could not be written."""
-        if self._problem is None:
-            try:
-                self._file.write(line)
-            except OSError as problem:
-                self._problem = problem
-
-    def close(self) -> None:
-        """Close the file, and say so if it is not whole."""
-        self._file.close()
-        if self._problem is not None:
-            words = f"--record {self._path} is not whole: {self._problem.strerror}"
-            click.echo(printable(words), err=True)
-
-
-def _open_private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)

@@ -46,6 +46,7 @@ class Playing(msgspec.Struct, frozen=True, kw_only=True):
     model_force: str | None = None
     responses: bool | None = None
     record: str | None = None
+    record_append: bool = False
     replay: str | None = None
     replay_timed: bool = False
     env_file: str | None = None

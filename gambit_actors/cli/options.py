@@ -49,6 +49,11 @@ _PLAYING = (
         help="Write down all that models are asked and answer, for --replay.",
     ),
     click.option(
+        "--record-append",
+        is_flag=True,
+        help="With --record: add to the recording that is there.",
+    ),
+    click.option(
         "--replay",
         metavar="FILE",
         type=click.Path(exists=True, dir_okay=False),

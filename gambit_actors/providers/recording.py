@@ -10,6 +10,7 @@ An exchange is known again by its request. Ids that the runtime draws anew in ea
 are not part of that: see `recognised`.
 """
 
+import contextlib
 import re
 from collections.abc import Callable, Sequence
 from typing import Literal
@@ -152,7 +153,13 @@ class Recorder:
         self._write = write
         self._conceal = conceal
         self._named: set[str] = set()
+        self._has_answers = False
         self._write(_ENCODER.encode(Head(format=FORMAT)) + b"\n")
+
+    @property
+    def has_answers(self) -> bool:
+        """Whether a model has answered yet, and not only failed."""
+        return self._has_answers
 
     def candidates(self, model: str) -> Sequence[Candidate]:
         """The models that a name stands for, as the provider has it."""
@@ -185,11 +192,14 @@ class Recorder:
             error = RecordedError(kind=kind, message=str(problem))
             self._keep(tape.exchange(error=error))
             raise
+        self._has_answers = True
         self._keep(tape.exchange(response=to_builtins(response)))
         return response
 
     def _keep(self, line: Exchange | Name) -> None:
-        self._write(self._conceal(_ENCODER.encode(line)) + b"\n")
+        # Text that has no bytes was asked of nobody: there is nothing to replay.
+        with contextlib.suppress(UnicodeEncodeError):
+            self._write(self._conceal(_ENCODER.encode(line)) + b"\n")
 
 
 class _Tape:

@@ -22,6 +22,7 @@ from gambit_actors.providers.recording import FORMAT, Exchange, Head, Name, reco
 from gambit_actors.run.ports import Candidate, ModelContext
 
 _SHOWN_CHARACTERS = 60
+_SHOWN_BEFORE = 20
 
 
 class BadRecording(RequestError):
@@ -142,7 +143,8 @@ class ReplayProvider:
         if alike is None:
             return NotRecorded(context.deck, context, "", "nothing was recorded")
         path, recorded, now = _first_difference(msgspec.json.decode(alike), asked)
-        words = f"{path} was {_shown(recorded)} and is {_shown(now)}"
+        was, is_now = _shown(recorded, now)
+        words = f"{path} was {was} and is {is_now}"
         return NotRecorded(context.deck, context, path, words)
 
     def _likeness(
@@ -166,7 +168,7 @@ def load_recording(data: bytes) -> Recording:
     # Behind the last line break stands nothing, or an exchange that was not over.
     lines = data.split(b"\n")[:-1]
     if not lines:
-        raise BadRecording(1, "it is empty")
+        raise BadRecording(1, "it is not whole" if data else "there is none")
     exchanges: list[Exchange] = []
     names: dict[str, tuple[Candidate, ...]] = {}
     for number, line in enumerate(lines, 1):
@@ -248,10 +250,24 @@ def _input(request: JSONValue) -> list[JSONValue]:
     return given if isinstance(given, list) else [given]
 
 
-def _shown(value: JSONValue) -> str:
+def _shown(was: JSONValue, now: JSONValue) -> tuple[str, str]:
+    """Two values in short, so that it can be seen where they part."""
+    texts = [_as_text(was), _as_text(now)]
+    pairs = enumerate(zip(*texts, strict=False))
+    parted = next((at for at, (one, other) in pairs if one != other), 0)
+    begin = max(0, parted - _SHOWN_BEFORE)
+    return _cut(texts[0], begin), _cut(texts[1], begin)
+
+
+def _as_text(value: JSONValue) -> str:
     if value is msgspec.UNSET:
         return "not there"
-    text = msgspec.json.encode(value).decode()
+    return msgspec.json.encode(value).decode()
+
+
+def _cut(text: str, begin: int) -> str:
     if len(text) <= _SHOWN_CHARACTERS:
         return text
-    return text[: _SHOWN_CHARACTERS - 1] + "…"
+    end = begin + _SHOWN_CHARACTERS
+    before, after = "…" * (begin > 0), "…" * (end < len(text))
+    return f"{before}{text[begin:end]}{after}"

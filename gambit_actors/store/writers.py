@@ -91,7 +91,7 @@ class Writers:
         """
         turn = os.open(self._folder / _TURN, _OPEN | os.O_CREAT, OWNER_ONLY)
         try:
-            has_turn = _try_lock(turn)
+            has_turn = try_lock(turn)
         except OSError:
             os.close(turn)
             raise
@@ -118,7 +118,7 @@ class Writers:
         path = self._path(self.id)
         lock = os.open(path, _OPEN | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
         try:
-            _try_lock(lock)
+            try_lock(lock)
             os.write(lock, msgspec.json.encode(self.owner) + b"\n")
         except OSError:
             os.close(lock)
@@ -159,12 +159,12 @@ def _is_held(path: Path) -> bool:
     except FileNotFoundError:
         return False
     try:
-        return not _try_lock(descriptor)
+        return not try_lock(descriptor)
     finally:
         os.close(descriptor)
 
 
-def _try_lock(descriptor: int) -> bool:
+def try_lock(descriptor: int) -> bool:
     """Lock an open file, if nobody else has; without ``fcntl`` nobody ever has."""
     try:
         import fcntl  # noqa: PLC0415  (not on every system)

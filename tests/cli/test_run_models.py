@@ -7,8 +7,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from gambit_actors.cli import recording_files
 from gambit_actors.cli.main import main
+from gambit_actors.cli.recording_files import RecordingFile
+from gambit_actors.cli.refusing import Refused
 from gambit_actors.store.state_files import load_state
+from gambit_actors.store.writers import try_lock
 from tests.cli.providing import install_plugin, variables
 
 DECK = '+++\n[modelParams]\nmodel = "openai/gpt-5"\n+++\n\nBe kind.\n'
@@ -120,6 +124,84 @@ def test_what_was_recorded_is_replayed(desk: Path) -> None:
         assert (replayed.exit_code, replayed.stdout) == (0, "Hello.\n")
 
 
+def test_a_recording_is_not_lost_to_a_failure(desk: Path) -> None:
+    """One in which no model answered takes the place of none."""
+    (desk / "bad.toml").write_text('[[replies]]\nfault = "error"\n')
+    assert run("--script", "bad.toml", "--record", "r.jsonl").exit_code == 1
+    assert b"scripted" in (desk / "r.jsonl").read_bytes()
+    run("--script", "s.toml", "--record", "r.jsonl")
+    good = (desk / "r.jsonl").read_bytes()
+
+    failed = run("--script", "bad.toml", "--record", "r.jsonl")
+
+    assert "no model answered, so r.jsonl is as it was" in failed.stderr
+    assert (desk / "r.jsonl").read_bytes() == good
+    assert not (desk / "r.jsonl.part").exists()
+
+
+def test_several_runs_add_to_one_recording(desk: Path) -> None:
+    """Behind what is whole of it; each is replayed from it."""
+    for words in ("One.", "Two."):
+        command = ["run", ".", "-m", words, "--script", "s.toml"]
+        command += ["--record", "r.jsonl", "--record-append"]
+        assert CliRunner(env=variables({})).invoke(main, command).exit_code == 0
+        with (desk / "r.jsonl").open("ab") as file:
+            file.write(b'{"half a li')  # As a process that was killed leaves it.
+    for words in ("One.", "Two."):
+        command = ["run", ".", "-m", words, "--replay", "r.jsonl"]
+        result = CliRunner(env=variables({})).invoke(main, command)
+        assert (result.exit_code, result.stdout) == (0, "Hello.\n"), result.stderr
+
+
+def test_one_run_at_a_time_records_into_a_file(desk: Path) -> None:
+    """Another is refused before it runs, and leaves the first alone."""
+    first = RecordingFile("r.jsonl")
+    first.write(b"mine")
+    result = run("--script", "s.toml", "--record", "r.jsonl")
+    assert result.exit_code == 2
+    assert "--record r.jsonl: another run is recording into it" in result.stderr
+    first.close(has_answers=True)
+    assert (desk / "r.jsonl").read_bytes() == b"mine"
+
+
+def test_a_recording_that_moves_while_it_is_opened_is_left_alone(
+    desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who opened the part that another run then put in its place is refused."""
+    first = RecordingFile("r.jsonl")
+    first.write(b"mine")
+
+    def lock_when_the_first_is_over(descriptor: int) -> bool:
+        first.close(has_answers=True)
+        return try_lock(descriptor)
+
+    monkeypatch.setattr(recording_files, "try_lock", lock_when_the_first_is_over)
+    with pytest.raises(Refused, match="another run is recording into it"):
+        RecordingFile("r.jsonl")
+    assert (desk / "r.jsonl").read_bytes() == b"mine"
+
+
+def test_a_name_that_no_server_can_be_told_ends_in_one_sentence(desk: Path) -> None:
+    """Also where it would be recorded."""
+    result = run("--model-force", "openai/\udcff", "--record", "r", OPENAI_API_KEY="k")
+    assert result.exit_code == 1
+    assert result.stderr.count("\n") <= 3
+    assert "was not sent" in result.stderr
+
+
+def test_a_disk_that_takes_no_recording_ends_no_run(
+    desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer is given, and it is said that the recording is not whole."""
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("there is no disk here that is always full")
+    (desk / "r.jsonl.part").symlink_to(full)
+    result = run("--script", "s.toml", "--record", "r.jsonl")
+    assert (result.exit_code, result.stdout) == (0, "Hello.\n")
+    assert "--record r.jsonl.part is not whole: No space left" in result.stderr
+
+
 def test_a_name_that_stood_for_another_model_is_replayed(
     desk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,6 +220,12 @@ def test_a_name_that_stood_for_another_model_is_replayed(
     [
         (("--replay", "s.toml"), "the recording s.toml: line 1 of the recording"),
         (("--script", "s.toml", "--replay-timed"), "--replay: give that, too"),
+        (("--script", "s.toml", "--record-append"), "--record: give that, too"),
+        (("--replay", "s.toml", "--record", "./s.toml"), "the same file"),
+        (
+            ("--script", "s.toml", "--record", "s.toml", "--record-append"),
+            "s.toml cannot be added to: line 1 of the recording",
+        ),
         (("--replay", "s.toml", "--model", "replay:s.toml"), "both name a recording"),
         (("--model", "replay:none.jsonl"), "the recording none.jsonl: No such file"),
         (("--replay", "s.toml", "--script", "s.toml"), "give one"),

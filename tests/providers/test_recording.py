@@ -155,6 +155,19 @@ async def test_a_request_is_compared_with_the_one_most_like_it() -> None:
     assert caught.value.path == "input[1].content[0].text"
 
 
+async def test_a_difference_is_shown_where_it_is() -> None:
+    """Of texts that are long and alike, the part in which they are not."""
+    long = "a" * 200
+    data = await recorded([Reply(text="Yes.")], asking(f"{long}one{long}"))
+
+    with pytest.raises(NotRecorded) as caught:
+        await told(ReplayProvider(load_recording(data)), asking(f"{long}two{long}"))
+
+    words = str(caught.value)
+    assert f"was …{'a' * 20}one" in words
+    assert f"and is …{'a' * 20}two" in words
+
+
 async def test_an_empty_recording_answers_nothing() -> None:
     """A recording without exchanges says that nothing was recorded."""
     replay = ReplayProvider(load_recording(await recorded([])))
