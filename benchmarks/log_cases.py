@@ -19,11 +19,14 @@ NONE = f"{OURS}, none"
 PASS = f"{OURS}, pass"
 ITEM = f"{OURS}, item"
 TIMED = f"{OURS}, pass, timed"
-"""As `PASS`, with a clock around each call of the system. Not in the race."""
+"""As `PASS`, with a clock."""
 
 OURS_ALL = (MEMORY, NONE, PASS, ITEM)
 FILE = f"{BY_HAND}, one file"
 """The floor, with a write and an fdatasync wherever one of ours has an fdatasync."""
+FILE_TIMED = f"{BY_HAND}, one file, timed"
+CLOCKED = frozenset({TIMED, FILE_TIMED})
+"""With a clock around each call of the system; none of them is in the race."""
 NORMAL = f"{BY_HAND}, SQLite NORMAL"
 FULL = f"{BY_HAND}, SQLite FULL"
 LANGGRAPH_SYNC = f"{LANGGRAPH}, sync"
@@ -119,7 +122,7 @@ class LogFinding(msgspec.Struct, frozen=True, kw_only=True):
     asked: dict[str, Asked] = {}
 
 
-_RUNNERS = (FLOOR, *OURS_ALL, TIMED, FILE, NORMAL, FULL, *PEERS)
+_RUNNERS = (FLOOR, *OURS_ALL, TIMED, FILE, FILE_TIMED, NORMAL, FULL, *PEERS)
 
 W1 = LogCase(title="W1: a tool call", step="runs", names=_RUNNERS)
 W3 = LogCase(

@@ -16,7 +16,7 @@ from typing import TypeAlias
 import msgspec
 import trio
 
-from benchmarks.log_cases import MODULES, STEPS, TIMED, Asked, LogFinding, LogJob
+from benchmarks.log_cases import CLOCKED, MODULES, STEPS, Asked, LogFinding, LogJob
 from benchmarks.run_cases import Contender, RunOnce
 from benchmarks.run_worker import CHUNK_RUNS, CHUNK_SECONDS, WARM_UP_RUNS
 
@@ -33,7 +33,7 @@ def main() -> None:
         finding = LogFinding(seconds=trio.run(steps.measure, job))
     else:
         module = importlib.import_module(MODULES[job.contender])
-        take = module.CLOCK.take if job.name == TIMED else _take_nothing
+        take = module.CLOCK.take if job.name in CLOCKED else _take_nothing
         if module.LOOP == "trio":
             finding = trio.run(_measure, job, module, take)
         else:

@@ -20,7 +20,8 @@ import msgspec
 import trio
 
 from benchmarks.bare_trio import PATIENCE_SECONDS, Agent, Item
-from benchmarks.log_cases import FILE
+from benchmarks.disk_clock import DiskClock
+from benchmarks.log_cases import BY_HAND, FILE, FILE_TIMED, SYNC
 from benchmarks.run_cases import ANSWER, MESSAGE, RunOnce, Workload
 
 LOOP = "trio"
@@ -34,6 +35,9 @@ CREATE TABLE entries (
 )
 """
 _INSERT = "INSERT INTO entries VALUES (?, ?, ?)"
+CLOCK = DiskClock()
+"""Of the variant that is timed."""
+
 _encode = msgspec.json.Encoder().encode
 
 
@@ -59,8 +63,9 @@ class Kept(Protocol):
 class Lines:
     """The log of one run in a file that is shared with all others."""
 
-    def __init__(self, file: int) -> None:
+    def __init__(self, file: int, sync: Callable[[int], None]) -> None:
         self._file = file
+        self._sync = sync
         self._waiting: list[bytes] = []
 
     def add(self, entry: bytes) -> None:
@@ -70,7 +75,7 @@ class Lines:
     def commit(self) -> None:
         """Write what was added, and wait for the disk."""
         os.write(self._file, b"\n".join([*self._waiting, b""]))
-        getattr(os, "fdatasync", os.fsync)(self._file)
+        self._sync(self._file)
         self._waiting = []
 
 
@@ -140,11 +145,14 @@ class KeptAgent(Agent):
 
 def open_logs(folder: Path, variant: str, stack: AsyncExitStack) -> Callable[[], Kept]:
     """Make the file or the database; gives what begins a log there."""
-    if variant == FILE.partition(", ")[2]:
+    if f"{BY_HAND}, {variant}" in (FILE, FILE_TIMED):
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         file = os.open(folder / "logs.jsonl", flags, 0o600)
         stack.callback(os.close, file)
-        return lambda: Lines(file)
+        sync: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)
+        if variant == FILE_TIMED.partition(", ")[2]:
+            return lambda: Lines(file, lambda f: CLOCK.timed(SYNC, lambda: sync(f)))
+        return lambda: Lines(file, sync)
     connection = connect(folder, variant.rpartition(" ")[2])
     stack.callback(connection.close)
     run_ids = map("run_{}".format, itertools.count())

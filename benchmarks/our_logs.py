@@ -6,13 +6,12 @@ on. The variant that is timed has a clock around each call that writes a log.
 
 import os
 import tempfile
-import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TypeVar
 
+from benchmarks.disk_clock import DiskClock
 from benchmarks.log_cases import (
     CREATE,
     FOLDER_SYNC,
@@ -21,7 +20,6 @@ from benchmarks.log_cases import (
     SYNC,
     TIMED,
     WRITE,
-    Asked,
 )
 from benchmarks.our_runs import KEPT_EVENTS, FakeModel, on_tool, write_decks
 from benchmarks.run_cases import ANSWER, MESSAGE, RunOnce, Workload
@@ -34,55 +32,25 @@ from gambit_actors.trace.events import TraceEvent
 
 LOOP = "trio"
 
-_T = TypeVar("_T")
-
-
-class DiskClock:
-    """Adds up how long a store waits for the system.
-
-    Attributes:
-        taken: for each kind of call, how often it was made and how long that took.
-    """
-
-    def __init__(self) -> None:
-        self.taken: dict[str, tuple[int, float]] = {}
-
-    def calls(self) -> FileCalls:
-        """The way to the disk, with the clock in it."""
-        plain = FileCalls()
-
-        def opened(path: str, flags: int, mode: int) -> int:
-            if flags & os.O_CREAT:
-                return self.timed(CREATE, lambda: plain.open(path, flags, mode))
-            return plain.open(path, flags, mode)
-
-        return FileCalls(
-            open=opened,
-            write=lambda file, data: self.timed(WRITE, lambda: plain.write(file, data)),
-            fdatasync=lambda file: self.timed(SYNC, lambda: plain.fdatasync(file)),
-            fsync=lambda file: self.timed(FOLDER_SYNC, lambda: plain.fsync(file)),
-        )
-
-    def timed(self, kind: str, call: Callable[[], _T]) -> _T:
-        """Make a call on the clock."""
-        began = time.perf_counter()
-        result = call()
-        seconds = time.perf_counter() - began
-        times, before = self.taken.get(kind, (0, 0.0))
-        self.taken[kind] = (times + 1, before + seconds)
-        return result
-
-    def take(self, runs: int) -> dict[str, Asked]:
-        """What each of so many runs has asked for; then begin anew."""
-        taken, self.taken = self.taken, {}
-        return {
-            kind: Asked(times=times / runs, seconds=seconds / runs)
-            for kind, (times, seconds) in taken.items()
-        }
-
-
 CLOCK = DiskClock()
 """Of the variant that is timed."""
+
+
+def timed_calls() -> FileCalls:
+    """The way to the disk, with the clock in it."""
+    plain = FileCalls()
+
+    def opened(path: str, flags: int, mode: int) -> int:
+        if flags & os.O_CREAT:
+            return CLOCK.timed(CREATE, lambda: plain.open(path, flags, mode))
+        return plain.open(path, flags, mode)
+
+    return FileCalls(
+        open=opened,
+        write=lambda file, data: CLOCK.timed(WRITE, lambda: plain.write(file, data)),
+        fdatasync=lambda file: CLOCK.timed(SYNC, lambda: plain.fdatasync(file)),
+        fsync=lambda file: CLOCK.timed(FOLDER_SYNC, lambda: plain.fsync(file)),
+    )
 
 
 @asynccontextmanager
@@ -95,7 +63,7 @@ async def open_store(name: str, folder: Path) -> AsyncIterator[LogStore]:
     async with DiskStore(
         folder,
         durability=durability.rpartition(", ")[2],  # type: ignore[arg-type]  # one of the three
-        calls=CLOCK.calls() if name == TIMED else FileCalls(),
+        calls=timed_calls() if name == TIMED else FileCalls(),
     ) as store:
         yield store
 
