@@ -52,7 +52,12 @@ from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.run.budgets import Account
 from gambit_actors.run.doubts import Answer
 from gambit_actors.run.entries import RunStarted
-from gambit_actors.run.ports import LogStore, ModelProvider
+from gambit_actors.run.ports import (
+    LogStore,
+    ModelProvider,
+    PacedProvider,
+    ServerPace,
+)
 from gambit_actors.run.programs import Program
 from gambit_actors.trace.tracer import Sink, Tracer
 
@@ -112,6 +117,11 @@ class Runtime:
     def snapshot(self) -> tuple[LiveActor, ...]:
         """The actors that are alive now: those that runs began with, others below."""
         return actor_tree(self._live)
+
+    def paces(self) -> Mapping[str, ServerPace]:
+        """How fast each model server is being asked now, of those asked so far."""
+        provider = self._provider
+        return provider.paces() if isinstance(provider, PacedProvider) else {}
 
     async def run(
         self,

@@ -49,6 +49,8 @@ class Concealer:
 
     def frame(self, frame: SSEFrame) -> SSEFrame:
         """The same frame, unless there is a key in it."""
+        if not self._texts:
+            return frame
         data, event = self.bytes(frame.data), self.text(frame.event)
         if data is frame.data and event is frame.event:
             return frame

@@ -18,29 +18,13 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-import msgspec
 import trio
 
 from gambit_actors.providers.endpoints import Pace
 from gambit_actors.providers.pacing import Sent, Tempo
+from gambit_actors.run.ports import ServerPace
 
 _LEAST_WAIT_SECONDS = 1e-6
-
-
-class GateState(msgspec.Struct, frozen=True, kw_only=True):
-    """What a gate is doing.
-
-    Attributes:
-        open: requests that are on their way.
-        waiting: those that wait for their turn.
-        limit: how many may be open at present.
-        paused_seconds: how long no request goes, because the server asked for that.
-    """
-
-    open: int
-    waiting: int
-    limit: int
-    paused_seconds: float
 
 
 class Admission:
@@ -62,10 +46,15 @@ class Admission:
         """The server has answered: it may stand more."""
         self._gate.on_success()
 
-    def refused(self, retry_after_seconds: float | None = None) -> None:
-        """The server has more than it can do; it may have said for how long."""
-        if self._sent is not None:
-            self._gate.on_refused(self._sent, retry_after_seconds)
+    def refused(self, retry_after_seconds: float | None = None) -> int | None:
+        """The server has more than it can do; it may have said for how long.
+
+        Returns:
+            How many requests may be open from now on, if that is fewer than before.
+        """
+        if self._sent is None:
+            return None
+        return self._gate.on_refused(self._sent, retry_after_seconds)
 
     def used(self, tokens: int) -> None:
         """The answer took so many tokens, in and out."""
@@ -116,9 +105,9 @@ class Gate:
         """
         return Admission(self, max(0, tokens))
 
-    def snapshot(self) -> GateState:
+    def snapshot(self) -> ServerPace:
         """What it is doing now."""
-        return GateState(
+        return ServerPace(
             open=self._tempo.open,
             waiting=len(self._waiting),
             limit=self._tempo.limit,
@@ -162,9 +151,11 @@ class Gate:
         if self._waiting:
             self._wake_first()
 
-    def on_refused(self, sent: Sent, asked: float | None) -> None:
-        """The server has refused."""
+    def on_refused(self, sent: Sent, asked: float | None) -> int | None:
+        """The server has refused; give the limit if that has lowered it."""
+        before = self._tempo.limit
         self._tempo.on_refused(sent, asked, self.clock())
+        return self._tempo.limit if self._tempo.limit < before else None
 
     def on_used(self, sent: Sent, tokens: int) -> None:
         """The server has said what a request took."""

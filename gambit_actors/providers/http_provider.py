@@ -42,7 +42,7 @@ from gambit_actors.providers.retrying import (
     is_worth_retrying,
     retry_after_seconds,
 )
-from gambit_actors.run.ports import ModelContext, Notice
+from gambit_actors.run.ports import ModelContext, Notice, ServerPace
 from gambit_actors.version import VERSION
 
 MOST_BODY_BYTES = 64 * 1024 * 1024
@@ -144,6 +144,10 @@ class HttpProvider:
             return await self._go_on(request, context, on_event)
         return await self._ask(request, context, on_event)
 
+    def paces(self) -> Mapping[str, ServerPace]:
+        """How fast the server is being asked."""
+        return {self.endpoint.name: self.gate.snapshot()}
+
     async def _go_on(
         self,
         request: CreateResponse,
@@ -209,7 +213,9 @@ class HttpProvider:
             try:
                 async with self.gate.admitted(tokens=tokens) as admission:
                     _note_waiting(context, admission.waited_seconds)
-                    response = await self._attempt(rendered, body, answer, admission)
+                    response = await self._attempt(
+                        rendered, body, answer, admission, context
+                    )
             except ProviderError as problem:
                 attempt += 1
                 is_over = attempt > retries.most or answer.has_begun
@@ -265,6 +271,7 @@ class HttpProvider:
         body: bytes,
         reading: AnswerReading,
         admission: Admission,
+        context: ModelContext,
     ) -> Response:
         endpoint = self.endpoint
         async with self._transport.post(
@@ -278,13 +285,13 @@ class HttpProvider:
             if answer.status != _OK:
                 problem = await self._refusal(answer)
                 if _is_too_much(problem):
-                    admission.refused(problem.retry_after_seconds)
+                    _slow_down(context, admission, problem.retry_after_seconds)
                 raise problem
             response = await self._read(answer, reading)
         if response.status != "failed":
             admission.succeeded()
         elif response.error is not None and response.error.code in _TOO_MUCH_CODES:
-            admission.refused()
+            _slow_down(context, admission)
         if response.usage is not None:
             admission.used(response.usage.total_tokens)
         return response
@@ -345,6 +352,15 @@ class HttpProvider:
 def _is_too_much(problem: ProviderStatusError) -> bool:
     """Whether the server says that it is asked too much, or wants to be left alone."""
     return problem.status in _TOO_MUCH or problem.retry_after_seconds is not None
+
+
+def _slow_down(
+    context: ModelContext, admission: Admission, asked_seconds: float | None = None
+) -> None:
+    limit = admission.refused(asked_seconds)
+    if limit is not None:
+        message = f"the server has too much to do; asked {limit} at once from now on"
+        context.note(Notice(kind="slowed", message=message))
 
 
 def _note_waiting(context: ModelContext, seconds: float) -> None:

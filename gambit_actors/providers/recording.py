@@ -12,7 +12,7 @@ are not part of that: see `recognised`.
 
 import contextlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -35,6 +35,8 @@ from gambit_actors.run.ports import (
     ModelContext,
     ModelDirectory,
     ModelProvider,
+    PacedProvider,
+    ServerPace,
 )
 
 FORMAT: Literal["gambit.recording.v1"] = "gambit.recording.v1"
@@ -171,6 +173,11 @@ class Recorder:
             self._named.add(model)
             self._keep(Name(name=model, models=tuple(map(_named, found))))
         return found
+
+    def paces(self) -> Mapping[str, ServerPace]:
+        """How fast the provider asks its servers."""
+        provider = self._provider
+        return provider.paces() if isinstance(provider, PacedProvider) else {}
 
     async def responses(
         self,

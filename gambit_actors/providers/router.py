@@ -20,7 +20,13 @@ from gambit_actors.openresponses.requests import CreateResponse
 from gambit_actors.openresponses.responses import Response
 from gambit_actors.providers.errors import ProviderNotReady
 from gambit_actors.run.model_params import with_params_under
-from gambit_actors.run.ports import Candidate, ModelContext, ModelProvider
+from gambit_actors.run.ports import (
+    Candidate,
+    ModelContext,
+    ModelProvider,
+    PacedProvider,
+    ServerPace,
+)
 
 
 class Alias(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +66,7 @@ class Router:
         self._providers = providers
         self._aliases = dict(aliases or {})
         self._fallback = fallback
+        self._asked: dict[str, ModelProvider] = {}
         for name in self._aliases:
             if not self.candidates(name):
                 msg = f"the alias {name} stands for no model"
@@ -68,6 +75,14 @@ class Router:
     def candidates(self, model: str) -> Sequence[Candidate]:
         """The models that a name stands for, in the order in which to ask them."""
         return list(self._expanded(model, CreateResponse(), ()))
+
+    def paces(self) -> Mapping[str, ServerPace]:
+        """The servers that were asked so far, and how fast they are now."""
+        found: dict[str, ServerPace] = {}
+        for provider in self._asked.values():
+            if isinstance(provider, PacedProvider):
+                found |= provider.paces()
+        return found
 
     async def responses(
         self,
@@ -87,6 +102,7 @@ class Router:
         provider = self._providers.get(prefix) if slash else None
         if provider is None:
             raise ProviderNotReady(model, self._advice(model, prefix))
+        self._asked[prefix] = provider
         request = msgspec.structs.replace(request, model=name)
         return await provider.responses(request, context, on_event)
 

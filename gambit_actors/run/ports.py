@@ -4,7 +4,7 @@ These are the shapes that actors ask for. Who fills them is decided where a runt
 put together.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
@@ -15,12 +15,15 @@ from gambit_actors.openresponses.requests import CreateResponse
 from gambit_actors.openresponses.responses import Response
 from gambit_actors.run.entries import Entry, RunStarted
 
-NoticeKind: TypeAlias = Literal["left_out", "retry", "waited", "whole_history", "odd"]
+NoticeKind: TypeAlias = Literal[
+    "left_out", "retry", "waited", "slowed", "whole_history", "odd"
+]
 """What a provider has to tell beside its answer:
 
 left_out        something of the request that the provider has no words for
 retry           the request is sent again
 waited          the request was held back, so that the provider is not asked too much
+slowed          the provider had too much to do, and is asked less at once from now on
 whole_history   the server has forgotten the response it was to go on from
 odd             the server did something that its own protocol does not have
 """
@@ -89,6 +92,30 @@ class ModelDirectory(Protocol):
 
         At least one; a name that stands for nothing else stands for itself.
         """
+
+
+class ServerPace(msgspec.Struct, frozen=True, kw_only=True):
+    """How fast a model server is being asked.
+
+    Attributes:
+        open: requests that are on their way.
+        waiting: those that wait for their turn.
+        limit: how many may be open at present.
+        paused_seconds: how long no request goes, because the server asked for that.
+    """
+
+    open: int
+    waiting: int
+    limit: int
+    paused_seconds: float
+
+
+@runtime_checkable
+class PacedProvider(Protocol):
+    """A provider that holds requests back, and shows how."""
+
+    def paces(self) -> Mapping[str, ServerPace]:
+        """The servers that were asked so far, by name, and how fast they are now."""
 
 
 class ModelProvider(Protocol):

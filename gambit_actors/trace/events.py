@@ -223,7 +223,8 @@ class ModelNotice(_Event, tag="model.notice", frozen=True, kw_only=True):
     """Something that happened on the way to an answer.
 
     Attributes:
-        kind: ``left_out``, ``retry``, ``waited``, ``whole_history`` or ``odd``.
+        kind: ``left_out``, ``retry``, ``waited``, ``slowed``, ``whole_history`` or
+            ``odd``.
         seconds: how long that took or takes, where that is of interest.
     """
 

@@ -153,7 +153,11 @@ def _level_of(event: TraceEvent) -> int:
     match event:
         case Log(level=level):
             return _LEVELS.get(level.lower(), logging.INFO)
-        case ModelFailover() | ModelNotice(kind="retry" | "left_out") | Lagged():
+        case (
+            ModelFailover()
+            | ModelNotice(kind="retry" | "left_out" | "slowed")
+            | Lagged()
+        ):
             return logging.WARNING
         case (
             RunEnd(status=status)

@@ -183,3 +183,21 @@ async def test_gemini_is_asked_as_settings_say(tmp_path: Path) -> None:
 def test_settings_name_the_flavours_there_are() -> None:
     """No more and no less."""
     assert set(FLAVOURS["chat"]) == set(chat_flavours.FLAVOURS)
+
+
+async def test_how_fast_servers_are_asked_is_shown(tmp_path: Path) -> None:
+    """A runtime knows the pace of each server that it has asked, and of no other."""
+    (tmp_path / "PROMPT.md").write_text(DECK.format("openai/m"))
+
+    async def answer_it(_request: Asked, answer: Answer) -> None:
+        (pace,) = runtime.paces().values()
+        assert (pace.open, pace.waiting) == (1, 0)
+        await answer.whole(200, encode(SAID), {"content-type": "application/json"})
+
+    async with serve(answer_it) as server:
+        env = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "sk-1234567890"}
+        async with open_runtime(settings=read(environment=env)) as runtime:
+            assert runtime.paces() == {}
+            await runtime.run(str(tmp_path), message="Hi.")
+            assert runtime.paces()["openai"].open == 0
+    assert list(runtime.paces()) == ["openai"]

@@ -46,6 +46,16 @@ from gambit_actors.providers.dialects.problems import Problems
 _D = TypeVar("_D", InputTokensDetails, OutputTokensDetails)
 
 _TERMINAL = (ResponseCompleted, ResponseFailed, ResponseIncomplete)
+# What is remembered of. Nearly all events are pieces of items, which are not.
+_NOTEWORTHY = frozenset(
+    {
+        *_TERMINAL,
+        ErrorEvent,
+        ResponseCreated,
+        ResponseInProgress,
+        ResponseQueued,
+    }
+)
 
 
 class OpenResponsesReader:
@@ -139,13 +149,20 @@ class OpenResponsesReader:
 
     def _look_at(self, event: Event, frame: SSEFrame) -> None:
         # A stream without event lines is common; a reasoning event has two names.
-        if OTHER_NAMES.get(frame.event, frame.event) not in (event.type, "message"):
-            self._note(f"the event line says {frame.event}, the data {event.type}")
+        line, kind = frame.event, event.type
+        if line != kind and OTHER_NAMES.get(line, line) not in (kind, "message"):
+            self._note(f"the event line says {line}, the data {kind}")
         number = getattr(event, "sequence_number", None)
         if isinstance(number, int):
             if number <= self._number:
-                self._note(f"{event.type} has number {number} after {self._number}")
-            self._number = max(self._number, number)
+                self._note(f"{kind} has number {number} after {self._number}")
+            else:
+                self._number = number
+        if type(event) in _NOTEWORTHY:
+            self._remember(event)
+
+    def _remember(self, event: Event) -> None:
+        """Keep what a response begins with, an error, and that it has ended."""
         match event:
             case (
                 ResponseCreated(response=response)
