@@ -15,6 +15,7 @@ __all__ = [
     "Limits",
     "Permissions",
     "Price",
+    "Reply",
     "RunOptions",
     "RunResult",
     "RuntimeTool",
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from gambit_actors.deck.permissions import Permissions
     from gambit_actors.openresponses.base import JSONValue
     from gambit_actors.providers.scripted import ScriptedProvider
+    from gambit_actors.providers.scripts import Reply
     from gambit_actors.run.budgets import Price
     from gambit_actors.run.doubts import Happened
     from gambit_actors.run.entries import Failure
@@ -60,6 +62,7 @@ else:
         "Limits": "gambit_actors.actors.trees",
         "Permissions": "gambit_actors.deck.permissions",
         "Price": "gambit_actors.run.budgets",
+        "Reply": "gambit_actors.providers.scripts",
         "RunOptions": "gambit_actors.actors.options",
         "RunResult": "gambit_actors.actors.sessions",
         "RuntimeTool": "gambit_actors.run.programs",
@@ -107,8 +110,12 @@ def run_sync(
     import msgspec  # noqa: PLC0415
     import trio  # noqa: PLC0415
 
+    from gambit_actors.errors import RequestError  # noqa: PLC0415
     from gambit_actors.wiring.runtime import open_runtime  # noqa: PLC0415
 
+    if trio.lowlevel.in_trio_run():
+        msg = "run_sync begins an event loop, and there is one: await Runtime.run here"
+        raise RequestError(msg)
     given = msgspec.UNSET if context is None else context
 
     async def run() -> "RunResult":

@@ -145,5 +145,8 @@ def test_run_sync_gives_the_answer_or_raises_plainly(tmp_path: Path) -> None:
     assert result.text == "Seven."
     with pytest.raises(RequestError, match="the key 'n' is missing"):
         run_sync(deck, message="Hi.", models=model)
-    with pytest.raises(RunFailed, match="names no model"):
-        run_sync(deck, message="Hi.", context={"n": 7}, models=model)
+    # A script answers for decks that name no model, too.
+    run_sync(deck, message="Hi.", context={"n": 7}, models=model)
+    broken = ScriptedProvider([Reply(fault="error", message="Overloaded.")])
+    with pytest.raises(RunFailed, match="Overloaded"):
+        run_sync(deck, message="Hi.", context={"n": 7}, models=broken)

@@ -266,7 +266,11 @@ class CallRunner:
         """Tell of calls that are answered on the spot: nothing is done for them."""
         for plan in plans:
             if isinstance(plan, RespondCall | RefusedCall):
-                self._asker.teller.internal_call(plan.call, self._answer_to(plan))
+                self._asker.teller.internal_call(
+                    plan.call,
+                    self._answer_to(plan),
+                    is_refused=isinstance(plan, RefusedCall),
+                )
 
     def _answer_to(self, plan: RespondCall | RefusedCall) -> str:
         if isinstance(plan, RespondCall):

@@ -52,6 +52,7 @@ class ModelCalls:
     __slots__ = (
         "_live",
         "_pieces",
+        "_place",
         "_program",
         "_teller",
         "_told",
@@ -68,6 +69,7 @@ class ModelCalls:
         self._live = live
         self._teller = teller
         self._told = 0
+        self._place = 1  # Of the model that is asked among those there are.
         # Empty lists are made when there is something to put into them.
         self._pieces: list[Event] | None = None
         self.lost: tuple[ModelLost, ...] = ()
@@ -95,12 +97,15 @@ class ModelCalls:
         names = tree.forced_models or named or tree.default_models
         if not names:
             await trio.lowlevel.checkpoint()
-            return Failure(
-                code="no_model", message=f"{self._teller.deck} names no model"
+            message = (
+                f"{self._teller.deck} names no model: set model under [modelParams], "
+                "or say which one to ask where decks name none"
             )
+            return Failure(code="no_model", message=message)
         candidates = self._tree.candidates.of(names)
         for index, candidate in enumerate(candidates):
             model = self._live.doing = candidate.model
+            self._place = index + 1
             asked = request
             if candidate.params is not NO_SETTINGS:
                 asked = with_params_under(request, candidate.params)
@@ -183,6 +188,8 @@ class ModelCalls:
             if isinstance(found, Response):
                 # Before anything is given back: nobody may see it as not spent.
                 account.count_answer(model, found.usage, price)
+                if found.usage is None and reserved is not None:
+                    self._note(_unsaid(reserved))
         finally:
             if self._is_unknown(found):
                 account.count_lost(reserved)
@@ -232,6 +239,8 @@ class ModelCalls:
             note=self._note,
         )
         span = f"{teller.span}:{state.turns}.{pass_number}"
+        if self._place > 1:
+            span = f"{span}.{self._place}"
         sent = state.sent
         teller.model_call(
             span,
@@ -311,6 +320,14 @@ class _Listener:
         self._teller.stream_event(self._span, self._model, event)
         if self._touch is not None:
             self._touch()
+
+
+def _unsaid(reserved: Reserved) -> Notice:
+    message = (
+        "the server did not say how many tokens it used; "
+        f"{reserved.tokens} count as used, all that were set aside for its answer"
+    )
+    return Notice(kind="odd", message=message)
 
 
 def _lost(model: str, reserved: Reserved | None) -> ModelLost:

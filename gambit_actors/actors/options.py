@@ -57,13 +57,24 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
         self._check_limits()
         if self.forces_models and not self.models:
             raise RequestError("forces_models needs models to be asked")
+        self._check_names()
         for name, price in self.prices.items():
+            if not isinstance(price, Price):
+                kind = type(price).__name__  # type: ignore[unreachable]  # who calls us may not be checked
+                msg = f"the price of {name} is a {kind}, and has to be Price(...)"
+                raise RequestError(msg)
             _check_number(f"the price of {name}: input", price.input, least=0)
             _check_number(f"the price of {name}: output", price.output, least=0)
             if price.cached_input is not None:
                 what = f"the price of {name}: cached_input"
                 _check_number(what, price.cached_input, least=0)
-        # "abc" is a collection of names, too, and it is the one way to lift a fence.
+
+    def _check_names(self) -> None:
+        """Refuse a text where several are wanted: it is one of letters, too."""
+        models: object = self.models
+        if isinstance(models, str | bytes):
+            msg = f"models is a tuple of names: write ({models!r},)"
+            raise RequestError(msg)
         names: object = self.unconfined
         if isinstance(names, str | bytes):
             msg = f"unconfined is a set of names: write {{{names!r}}}"

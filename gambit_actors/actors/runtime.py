@@ -53,6 +53,7 @@ from gambit_actors.run.budgets import Account
 from gambit_actors.run.doubts import Answer
 from gambit_actors.run.entries import RunStarted
 from gambit_actors.run.ports import (
+    DefaultModel,
     LogStore,
     ModelProvider,
     PacedProvider,
@@ -77,6 +78,9 @@ class Runtime:
     ) -> None:
         self._provider = provider
         self._candidates = Candidates(provider)
+        self._default_models: tuple[str, ...] = ()
+        if isinstance(provider, DefaultModel) and provider.default_model is not None:
+            self._default_models = (provider.default_model,)
         self._decks = DeckLoader(reader)
         self._store = store
         self._tracer = tracer
@@ -322,7 +326,7 @@ class Runtime:
             load=self._load,
             real_path=self._real_path,
             sources=self._sources,
-            default_models=options.models,
+            default_models=options.models or self._default_models,
             forced_models=options.models if options.forces_models else (),
             mode=options.mode,
             unconfined=options.unconfined,
@@ -355,7 +359,16 @@ async def open_runtime(
         sinks: where traces go.
         options: for all runs that bring none of their own.
         platform: what there is to confine code with; found out if not told.
+
+    Raises:
+        RequestError: the provider or the options are none.
     """
+    if not callable(getattr(provider, "responses", None)):
+        msg = f"a {type(provider).__name__} answers for no models: it has no responses"
+        raise RequestError(msg)
+    if not isinstance(options, RunOptions | None):
+        msg = f"options is a {type(options).__name__}, and has to be RunOptions(...)"  # type: ignore[unreachable]  # who calls us may not be checked
+        raise RequestError(msg)
     tracer = Tracer(*sinks)
     async with open_confinement(platform) as confinement:
         runtime = Runtime(

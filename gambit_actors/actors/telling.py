@@ -345,10 +345,12 @@ class Teller:
                 )
             )
 
-    def internal_call(self, call: FunctionCall, output: str) -> None:
+    def internal_call(
+        self, call: FunctionCall, output: str, *, is_refused: bool = False
+    ) -> None:
         """A call that the runtime answers itself was made and answered."""
         self.call_start(call, "internal")
-        self.call_end(call, "internal", output=output)
+        self.call_end(call, "internal", output=output, is_error=is_refused)
 
     def handler_said(
         self, kind: Literal["busy", "idle", "error"], message: str, elapsed_ms: int

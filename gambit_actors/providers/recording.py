@@ -32,6 +32,7 @@ from gambit_actors.openresponses.responses import Response
 from gambit_actors.openresponses.writing import encode, to_builtins
 from gambit_actors.run.ports import (
     Candidate,
+    DefaultModel,
     ModelContext,
     ModelDirectory,
     ModelProvider,
@@ -173,6 +174,12 @@ class Recorder:
             self._named.add(model)
             self._keep(Name(name=model, models=tuple(map(_named, found))))
         return found
+
+    @property
+    def default_model(self) -> str | None:
+        """The model that is meant where nobody names one, as the provider has it."""
+        provider = self._provider
+        return provider.default_model if isinstance(provider, DefaultModel) else None
 
     def paces(self) -> Mapping[str, ServerPace]:
         """How fast the provider asks its servers."""

@@ -93,9 +93,15 @@ class ScriptedProvider:
         script: replies, or a function that is asked for each.
         max_runs: how many runs it remembers the used replies of.
 
+    Attributes:
+        default_model: what is asked where a deck names no model: the script answers
+            for all of them.
+
     Raises:
         BadScript: a reply is not one. One that a function gives raises when it does.
     """
+
+    default_model: str | None = "scripted/model"
 
     def __init__(
         self,

@@ -308,10 +308,12 @@ class Account(msgspec.Struct, eq=False, gc=False):
         room = left - wanted.input_tokens
         if room >= LEAST_OUTPUT:
             return self._share(room, wanted)
+        lost = self.spent.lost_tokens
+        for_lost = f" ({lost} count for answers that did not say)" if lost else ""
         return Short(
             code="max_tokens",
-            message=f"of {self.max_tokens} tokens {max(left, 0)} are left, and the "
-            f"next call of {wanted.model} may need "
+            message=f"of {self.max_tokens} tokens {max(left, 0)} are left{for_lost}, "
+            f"and the next call of {wanted.model} may need "
             f"{wanted.input_tokens + LEAST_OUTPUT}",
             is_final=not self._held,
         )

@@ -118,6 +118,15 @@ class PacedProvider(Protocol):
         """The servers that were asked so far, by name, and how fast they are now."""
 
 
+@runtime_checkable
+class DefaultModel(Protocol):
+    """A provider that knows which model is meant where nobody names one."""
+
+    @property
+    def default_model(self) -> str | None:
+        """That model; None if it does not know after all."""
+
+
 class ModelProvider(Protocol):
     """Something that answers requests."""
 

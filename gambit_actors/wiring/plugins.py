@@ -25,6 +25,11 @@ class PluginSetup(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     environment: Mapping[str, str]
 
+    def __repr__(self) -> str:
+        # Keys are in there, and plugins print what they are given.
+        count = len(self.environment)
+        return f"PluginSetup(name={self.name!r}, environment=<{count} variables>)"
+
 
 def provider_of_plugin(name: str, environment: Mapping[str, str]) -> ModelProvider:
     """Load a plugin and have it make its provider.

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import msgspec
+import trio
 
 from gambit_actors.actors import runtime as actors
 from gambit_actors.actors.options import RunOptions
@@ -58,9 +59,16 @@ async def open_runtime(
 
     Raises:
         InvalidSettings: the settings have mistakes.
-        RequestError: there is no such server, model or recording.
+        RequestError: there is no such server, model or recording; what was given is
+            no provider, or are no options; or Trio is not running.
     """
-    options = options or RunOptions()
+    if not trio.lowlevel.in_trio_run():
+        raise RequestError(
+            "a runtime needs Trio and this is not in it: begin with trio.run, use "
+            "run_sync, or from asyncio a thread with Trio in it"
+        )
+    if options is None:
+        options = RunOptions()
     async with AsyncExitStack() as stack:
         if isinstance(models, str) and (file := recording_named(models)) is not None:
             models = replayed(file)

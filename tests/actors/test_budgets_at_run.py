@@ -17,7 +17,7 @@ from gambit_actors.providers.scripted import ScriptedProvider
 from gambit_actors.providers.scripts import Call, Reply, TokenCount
 from gambit_actors.run.budgets import Price
 from gambit_actors.run.ports import ModelContext
-from gambit_actors.trace.events import DeckEnd
+from gambit_actors.trace.events import DeckEnd, ModelNotice
 from gambit_actors.trace.trees import unbalanced
 from tests.actors.playing import (
     ANYTHING,
@@ -362,9 +362,12 @@ async def test_an_answer_without_usage_is_taken_for_all_it_might_have_used() -> 
     options = RunOptions(prices=PRICES)
     async with stage({"PROMPT.md": text}, model, options) as on:
         result = await on.runtime.try_run("PROMPT.md", message="Hi.")
+        told = [notice.message for notice in on.sink.of(ModelNotice)]
     assert result.failure is not None
     assert result.failure.code == "max_tokens"
-    assert len(model.allowed) > 1
+    assert "count for answers that did not say" in result.failure.message
+    assert "did not say how many tokens it used" in told[0]
+    assert len(told) == len(model.allowed) > 1
     assert sum(most or 10**9 for most in model.allowed) <= 3000
     assert result.cost is None
 

@@ -37,6 +37,8 @@ def price(**rates: float) -> dict[str, Price]:
     ("options", "named"),
     [
         ({"unconfined": "name"}, "unconfined"),
+        ({"models": "openai/gpt-5"}, r"write \('openai/gpt-5',\)"),
+        ({"prices": (1.0, 2.0)}, "the price of scripted/one is a tuple"),
         ({"max_tool_calls": 0}, "max_tool_calls"),
         ({"max_tool_calls": 1.5}, "max_tool_calls"),
         ({"tool_seconds": NAN}, "tool_seconds"),
@@ -76,7 +78,9 @@ def made(options: dict[str, JSONValue]) -> RunOptions:
     if "limits" in fields:
         fields["limits"] = Limits(**fields["limits"])
     if "prices" in fields:
-        fields["prices"] = price(**fields["prices"])
+        prices = fields["prices"]
+        known = isinstance(prices, dict)
+        fields["prices"] = price(**prices) if known else {"scripted/one": prices}
     return RunOptions(**fields)
 
 
@@ -227,3 +231,19 @@ async def test_a_provider_that_gives_nothing_is_named() -> None:
         with pytest.RaisesGroup(pytest.RaisesExc(GambitError, match="None")):
             await on.runtime.run("PROMPT.md", message="Hi.")
         assert on.runtime.snapshot() == ()
+
+
+@pytest.mark.parametrize(
+    ("models", "options", "words"),
+    [
+        ([HELLO], None, "a list answers for no models"),
+        (ScriptedProvider([HELLO]), {"on_tool": 1}, "options is a dict"),
+    ],
+)
+async def test_a_runtime_is_not_opened_with_what_it_cannot_use(
+    models: object, options: object, words: str
+) -> None:
+    """Said when it is opened, and not when the first model is asked."""
+    with pytest.raises(RequestError, match=words):
+        async with open_runtime(models, reader=Texts({}), options=options):  # type: ignore[arg-type]  # that is the mistake
+            pass

@@ -21,6 +21,7 @@ from gambit_actors.providers.scripts import Reply
 from gambit_actors.run.entries import CallEnded, CallStarted, RunEnded, TurnEnded
 from gambit_actors.run.ports import ModelContext
 from gambit_actors.store.deck_files import DiskReader
+from gambit_actors.trace.events import ModelCall
 from gambit_actors.trace.sinks import MemorySink
 from gambit_actors.trace.trees import unbalanced
 from tests.actors.playing import (
@@ -293,8 +294,24 @@ async def test_the_next_model_is_asked_when_one_fails() -> None:
         result = await on.runtime.run("PROMPT.md", message="Hi.")
         hops = [e for e in on.sink.events if e.type == "model.failover"]
         assert unbalanced(on.sink.events) == []
+        asked = [e.action_call_id for e in on.sink.of(ModelCall)]
     assert result.text == "From b."
     assert len(hops) == 1
+    assert len(set(asked)) == 2  # Two calls, and nothing said of one is of the other.
+
+
+async def test_a_deck_that_names_no_model_says_what_to_do() -> None:
+    """Unless what answers knows which model is meant: a script answers for all."""
+
+    class Nameless(ScriptedProvider):
+        default_model = None
+
+    files = {"PROMPT.md": deck_text()}
+    async with stage(files, [Reply(text="Hello.")]) as on:
+        assert (await on.runtime.run("PROMPT.md", message="Hi.")).text == "Hello."
+    async with stage(files, Nameless([Reply(text="Hello.")])) as on:
+        with pytest.raises(RunFailed, match=r"set model under \[modelParams\]"):
+            await on.runtime.run("PROMPT.md", message="Hi.")
 
 
 @pytest.mark.parametrize("fault", ["error", "cut", "failed", "malformed"])

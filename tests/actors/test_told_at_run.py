@@ -172,6 +172,8 @@ async def test_calls_that_are_answered_on_the_spot_are_told_as_well() -> None:
     for name in ("nothing", "gambit_respond"):
         assert given[name].result == outputs[name][0]
         assert given[name].action_call_id == asked[name].action_call_id
+    assert given["nothing"].status == "failed"
+    assert given["gambit_respond"].status == "completed"
     assert json.loads(outputs["nothing"][0])["status"] == 404
 
 

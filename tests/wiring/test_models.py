@@ -12,6 +12,7 @@ from gambit_actors.providers.scripts import Reply
 from gambit_actors.run.ports import ModelContext, ModelProvider
 from gambit_actors.settings.plugins import provider_plugins
 from gambit_actors.wiring.models import open_models
+from gambit_actors.wiring.plugins import PluginSetup
 from tests.settings.reading import read
 
 CONTEXT = ModelContext(run_id="r", deck="d", turn=1, pass_number=1)
@@ -152,3 +153,9 @@ async def test_a_broken_plugin_is_one_clear_error(
         with pytest.raises(ProviderError, match=words):
             await answer(router, model)
         assert await answer(router, "acme/large") == "acme knows None"
+
+
+def test_what_a_plugin_is_given_prints_no_keys() -> None:
+    """Plugins print what they are given, and the environment has keys in it."""
+    setup = PluginSetup(name="acme", environment={"ACME_KEY": "sk-1234567890"})
+    assert repr(setup) == "PluginSetup(name='acme', environment=<1 variables>)"
