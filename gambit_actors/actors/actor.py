@@ -29,11 +29,12 @@ from gambit_actors.actors.failing import is_of_model, store_error_in
 from gambit_actors.actors.handlers import IdleWatch, after_model_error
 from gambit_actors.actors.mailboxes import Turn, next_turn
 from gambit_actors.actors.model_calls import ModelCalls
+from gambit_actors.actors.opening import open_turn
 from gambit_actors.actors.run_log import RunLog
 from gambit_actors.actors.telling import Teller
 from gambit_actors.actors.trees import Bounds, Live, RunTree, narrowed, new_id
-from gambit_actors.deck.model import Handler
-from gambit_actors.errors import StoreError
+from gambit_actors.deck.model import Action, Handler
+from gambit_actors.errors import NotWritable, StoreError
 from gambit_actors.openresponses.items import (
     FunctionCall,
     assistant_message,
@@ -52,12 +53,11 @@ from gambit_actors.run.entries import (
     RunStatus,
     TurnEnded,
 )
-from gambit_actors.run.openings import answer_entry, opening_entries
+from gambit_actors.run.openings import answer_entry
 from gambit_actors.run.ports import LogReopened
 from gambit_actors.run.programs import Program
 from gambit_actors.run.secrets import secrets_in, secrets_of_call
 from gambit_actors.run.steps import CallModel, Finish, RunTools, next_step
-from gambit_actors.run.synthetic import context_items
 
 LAST_WORDS_SECONDS = 5.0
 """How long a turn that was cut may take to write its ending."""
@@ -223,6 +223,8 @@ class DeckActor:
             broken = store_error_in(problem)
             if broken is None:
                 raise
+            if isinstance(broken, NotWritable) and not self._has_finished:
+                return await self._end_unkept(broken)
             return self._give_up(broken)  # noqa: ASYNC910  # it has waited
 
     def _begin(self, turn: Turn) -> None:
@@ -240,6 +242,16 @@ class DeckActor:
         self._is_last = turn.is_last
         self._teller.deck_start()
 
+    async def _end_unkept(self, problem: NotWritable) -> TurnEnded:
+        """End a turn of which something has no form in a log, which is as it was."""
+        self._models.forget_unfinished()
+        try:
+            return await self._finish(
+                turn_failed("failed", "cannot_be_kept", str(problem))
+            )
+        except StoreError as worse:
+            return self._give_up(worse)
+
     def _give_up(self, problem: StoreError) -> TurnEnded:
         """End a turn whose log takes nothing more; what is not in it is not told."""
         self._log.is_broken = True
@@ -249,7 +261,7 @@ class DeckActor:
 
     async def _work(self, turn: Turn) -> TurnEnded:
         if not turn.is_continued:
-            await self._open_turn(turn)
+            await open_turn(self._asker(), turn)
         program, state = self._program, self.state
         max_passes = self._bounds.max_passes
         # Each step waits for a model or for the log, where it can be cancelled.
@@ -279,12 +291,14 @@ class DeckActor:
 
     async def _carry_out(self, calls: tuple[FunctionCall, ...]) -> None:
         self._live.doing = ", ".join([call.name for call in calls])
-        if self._log.idle is not None:
-            self._log.idle.pause()
+        idle, offers = self._log.idle, self._program.offers
+        has_action = any(isinstance(offers.get(call.name), Action) for call in calls)
+        if idle is not None and has_action:
+            idle.pause()
         begun, self._begun = self._begun, {}
         await CallRunner(self._asker()).carry_out(calls, begun=begun)
-        if self._log.idle is not None:
-            self._log.idle.go_on()
+        if idle is not None and has_action:
+            idle.go_on()
 
     def _asker(self) -> Asker:
         return Asker(
@@ -315,27 +329,6 @@ class DeckActor:
         item = assistant_message(f"{words} (idle for {elapsed_ms}ms)")
         await self._append([ItemAdded(item=item, source="handler")])
         self._teller.handler_said("idle", words, elapsed_ms)
-
-    async def _open_turn(self, turn: Turn) -> None:
-        """Write what a turn begins with; prompt and context only the first time."""
-        context = None
-        if not self.state.turns and turn.context is not msgspec.UNSET:
-            schema = self._program.deck.context_schema
-            self._tree.secrets.update(secrets_in(turn.context, schema))
-            context = context_items(new_id("call"), turn.context)
-        entries = opening_entries(
-            self._program,
-            self.state,
-            context,
-            turn.message,
-            max_passes=self._tree.limits.max_passes,
-        )
-        await self._append(entries)
-        if context is not None:
-            call, output = context
-            self._teller.internal_call(call, str(output.output))
-        if turn.message is not None:
-            self._teller.user_message(turn.message)
 
     async def _call_model(
         self, request: CreateResponse, first: tuple[Entry, ...]

@@ -17,8 +17,10 @@ from gambit_actors.actors.code_actions import run_module
 from gambit_actors.actors.compute import Speaker
 from gambit_actors.actors.handlers import after_error, while_busy
 from gambit_actors.actors.hook import ExternalCall
+from gambit_actors.actors.outputs import readable
 from gambit_actors.actors.trees import new_id
 from gambit_actors.deck.model import Link
+from gambit_actors.errors import NotWritable
 from gambit_actors.openresponses.items import (
     FunctionCall,
     FunctionCallOutput,
@@ -212,7 +214,8 @@ class CallRunner:
     async def _one(self, plan: Acting, keep: Keep) -> None:
         call, kind, teller = plan.call, _kind(plan), self._asker.teller
         self._asker.account.count_call()
-        teller.call_start(call, kind)
+        narrowed = plan.action.permissions if isinstance(plan, ActionCall) else None
+        teller.call_start(call, kind, permissions=narrowed)
         entry: CallEnded | None = None
         kept: CallEnded | None = None
         is_error = False
@@ -220,7 +223,14 @@ class CallRunner:
             envelope = await self._with_handlers(plan)
             is_error = envelope.is_error
             entry = self._ended(plan, envelope)
-            await keep(entry)
+            try:
+                await keep(entry)
+            except NotWritable as problem:
+                # It has happened, so it is on record, in whatever form there is.
+                message = f"{call.name} gave something that cannot be kept: {problem}"
+                is_error = True
+                entry = self._ended(plan, refusal(500, "invalid_result", message))
+                await keep(entry)
             kept = entry
         except BaseException:
             # It has happened, whatever a handler was about to make of it. A log that
@@ -240,9 +250,9 @@ class CallRunner:
     def _ended(self, plan: PlannedCall, envelope: Envelope) -> CallEnded:
         """What is written down of a call that is over."""
         call = plan.call
+        envelope, text = readable(envelope, call, self._asker.teller.source.of(call))
         if envelope.meta is not None:
             self._asker.tree.secrets.update(secrets_of(envelope))
-        text = self._text_of(envelope, call)
         after: list[ItemAdded] = []
         if isinstance(plan, ActionCall):
             if self._asker.program.marks_secrets:
@@ -252,15 +262,6 @@ class CallRunner:
             after += [ItemAdded(item=item, source="tool") for item in items]
         after += self._behind.get(call.call_id, ())
         return CallEnded(call_id=call.call_id, output=text, after=tuple(after))
-
-    def _text_of(self, envelope: Envelope, call: FunctionCall) -> str:
-        """An envelope as the model reads it, or one that says why it cannot be read."""
-        source = self._asker.teller.source.of(call)
-        try:
-            return output_text(envelope, source)
-        except (TypeError, ValueError, RecursionError) as problem:
-            message = f"{call.name} gave something that has no JSON form: {problem}"
-            return output_text(refusal(500, "invalid_result", message), source)
 
     def _tell_others(self, plans: Sequence[PlannedCall]) -> None:
         """Tell of calls that are answered on the spot: nothing is done for them."""

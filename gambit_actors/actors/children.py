@@ -26,7 +26,7 @@ from gambit_actors.run.entries import (
     RunStarted,
     TurnEnded,
 )
-from gambit_actors.run.envelopes import Envelope, refusal
+from gambit_actors.run.envelopes import Envelope, envelope_from, refusal
 from gambit_actors.run.programs import Program
 from gambit_actors.run.secrets import secrets_in, without_secrets
 from gambit_actors.run.states import RunState
@@ -205,8 +205,19 @@ async def run_child(
         run_id=run_id,
     )
     if ended.failure is None:
-        return Envelope(payload=ended.result, **ended.envelope)
+        return answer_envelope(deck, ended)
     return failure_envelope(ended.failure)
+
+
+def answer_envelope(deck: Deck, ended: TurnEnded) -> Envelope:
+    """An answer as whoever had asked gets it.
+
+    What was given by ``gambit_respond`` has said what is result and what is about it.
+    Any other answer is looked through for that, like what code or a tool returns.
+    """
+    if deck.respond or ended.is_end or ended.envelope:
+        return Envelope(payload=ended.result, **ended.envelope)
+    return envelope_from(ended.result)
 
 
 def failure_envelope(failure: Failure) -> Envelope:

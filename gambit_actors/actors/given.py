@@ -8,6 +8,9 @@ from gambit_actors.run.calls import problem_words
 from gambit_actors.run.programs import Program
 from gambit_actors.schema.schemas import LoadedSchema
 
+MOST_MESSAGE_CHARACTERS = 8 * 2**20
+"""How long a message may be. No model reads as much, and a log has to keep it."""
+
 _encode = msgspec.json.Encoder().encode
 
 
@@ -44,6 +47,12 @@ def check_text(message: object) -> None:
     """
     if message is None:
         return
+    if isinstance(message, str) and len(message) > MOST_MESSAGE_CHARACTERS:
+        msg = (
+            f"the message has {len(message)} characters, and may have "
+            f"{MOST_MESSAGE_CHARACTERS}"
+        )
+        raise RequestError(msg)
     if not isinstance(message, str):
         msg = f"the message is a {type(message).__name__}, and has to be a text"
         raise RequestError(msg)

@@ -10,11 +10,16 @@ from collections.abc import Awaitable, Callable, Sequence
 import msgspec
 import trio
 
-from gambit_actors.actors.children import Asker, run_deck
+from gambit_actors.actors.children import Asker, answer_envelope, run_deck
 from gambit_actors.actors.mailboxes import Turn
 from gambit_actors.deck.model import Handler
 from gambit_actors.openresponses.base import JSONValue
-from gambit_actors.run.calls import ActionCall, PlannedCall, ToolCall
+from gambit_actors.run.calls import (
+    ActionCall,
+    BuiltinCall,
+    PlannedCall,
+    ToolCall,
+)
 from gambit_actors.run.entries import (
     CallNoted,
     ChildStarted,
@@ -52,13 +57,13 @@ async def after_error(
             payload=payload,
             meta={"handlerFailed": True},
         )
-    said = ended.envelope
+    said = answer_envelope(handler.link.deck, ended)
     return Envelope(
-        status=said.get("status", 500),
-        code=said.get("code", failed.code),
-        message=said.get("message", message),
-        meta=said.get("meta"),
-        payload=ended.result,
+        status=500 if said.status is None else said.status,
+        code=failed.code if said.code is None else said.code,
+        message=message if said.message is None else said.message,
+        meta=said.meta,
+        payload=said.payload,
     )
 
 
@@ -230,7 +235,7 @@ def _input(plan: PlannedCall) -> JSONValue:
     match plan:
         case ActionCall(input=given):
             return given
-        case ToolCall(arguments=arguments):
+        case ToolCall(arguments=arguments) | BuiltinCall(arguments=arguments):
             return arguments
         case _:
             return None

@@ -187,11 +187,11 @@ class ToolHook:
                 )
                 if isinstance(result, Awaitable):  # A plain function may give one.
                     result = await result
+            return envelope_from(result)
         except (Exception, SystemExit) as problem:  # noqa: BLE001  # a named boundary: other people's code
             message = f"{call.name} raised {words_of(problem)}"
             # It may have raised before it ever waited.
             return refusal(500, "tool_handler_error", message)  # noqa: ASYNC910
-        return envelope_from(result)
 
     def _thread_limiter(self) -> trio.CapacityLimiter:
         if self._threads is None:

@@ -7,6 +7,7 @@ import msgspec
 from gambit_actors.errors import RequestError
 from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.run.entries import Entry, MetaSet
+from gambit_actors.run.nesting import TOO_DEEP, is_too_deep
 
 
 class SessionMeta:
@@ -51,7 +52,7 @@ class SessionMeta:
         """Keep a value under a name; None forgets it.
 
         Raises:
-            RequestError: it has no JSON form.
+            RequestError: it has no JSON form, or is nested too deep.
         """
         name: object = key  # Code may give anything.
         if not isinstance(name, str):
@@ -61,8 +62,12 @@ class SessionMeta:
             key.encode()
             # As JSON has it, so that it is the same after it was stored.
             plain = None if value is msgspec.UNSET else msgspec.to_builtins(value)
+            is_deep = is_too_deep(msgspec.json.encode(plain).decode())
         except (TypeError, ValueError, RecursionError) as problem:
             msg = f"the session cannot keep {key!r}: {problem}"
             raise RequestError(msg) from problem
+        if is_deep:
+            msg = f"the session cannot keep {key!r}: {TOO_DEEP}"
+            raise RequestError(msg)
         assert self._append is not None  # noqa: S101  # bound before anything runs
         await self._append([MetaSet(key=key, value=plain)])

@@ -6,6 +6,9 @@ event has its place in the tree. All events of a tree have the run id of its roo
 
 from typing import Literal
 
+import msgspec
+
+from gambit_actors.deck.permissions import Permissions
 from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.openresponses.events import Event
 from gambit_actors.openresponses.items import FunctionCall, Item, Message
@@ -258,8 +261,14 @@ class Teller:
                 )
             )
 
-    def call_start(self, call: FunctionCall, kind: events.ToolKind) -> None:
-        """A call begins; one to an action begins that, too."""
+    def call_start(
+        self,
+        call: FunctionCall,
+        kind: events.ToolKind,
+        *,
+        permissions: Permissions | None = None,
+    ) -> None:
+        """A call begins; one to an action begins that, too, with what it may do."""
         tracer = self.tracer
         if not tracer.is_on:
             return
@@ -272,6 +281,7 @@ class Teller:
                     parent_action_call_id=self.span,
                     name=call.name,
                     path=call.name,
+                    permissions=msgspec.to_builtins(permissions),
                 )
             )
         tracer.emit(

@@ -14,6 +14,7 @@ from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.openresponses.items import FunctionCall, Item
 from gambit_actors.run.builtins import BUILTIN_TOOLS, BuiltinTool
 from gambit_actors.run.envelopes import Envelope, envelope_from, refusal
+from gambit_actors.run.nesting import TOO_DEEP, is_too_deep
 from gambit_actors.run.programs import WRAPPED, Program, RuntimeTool
 from gambit_actors.schema.explaining import Problem
 from gambit_actors.schema.validation import Validator
@@ -181,6 +182,8 @@ def _arguments(text: str) -> tuple[dict[str, JSONValue], str | None]:
     """Arguments as an object; some models write nothing where there are none."""
     if not text.strip():
         return {}, None
+    if is_too_deep(text):
+        return {}, f"the arguments are JSON that cannot be used: {TOO_DEEP}"
     try:
         value = _decode(text)
     except (msgspec.DecodeError, ValueError, RecursionError) as problem:

@@ -31,6 +31,7 @@ from gambit_actors.run.entries import (
     TurnEnded,
 )
 from gambit_actors.run.envelopes import Envelope
+from gambit_actors.run.nesting import TOO_DEEP, is_too_deep
 from gambit_actors.run.programs import Program
 from gambit_actors.run.states import RunState
 
@@ -123,6 +124,8 @@ def _checked_answer(program: Program, text: str) -> tuple[TurnEnded, str | None]
         return _completed(text, text), None
     readings = [text]  # A schema may allow plain words besides other things.
     complaint = "it must be JSON that fits the schema, and is not JSON"
+    if not program.answers_in_text and is_too_deep(text):
+        return TurnEnded(status="failed", text=text), TOO_DEEP
     if not program.answers_in_text:
         with contextlib.suppress(msgspec.DecodeError, ValueError, RecursionError):
             readings = [_decode(_unfenced(text)), text]

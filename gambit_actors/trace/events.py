@@ -126,7 +126,11 @@ class DeckEnd(_Event, tag="deck.end", frozen=True, kw_only=True):
 
 
 class ActionStart(_Event, tag="action.start", frozen=True, kw_only=True):
-    """An action of a deck began."""
+    """An action of a deck began.
+
+    Attributes:
+        permissions: what its reference narrows those of the deck to, if it does.
+    """
 
     name: str
     path: str

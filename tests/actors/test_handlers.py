@@ -371,6 +371,42 @@ async def test_what_an_error_handler_leaves_open_is_the_error_s(
     assert {key: envelope.get(key) for key in expected} == expected
 
 
+async def test_a_tool_that_takes_long_is_idling(autojump_clock: MockClock) -> None:
+    """Nobody speaks for an external tool but the idle handler."""
+    idle = f'[handlers.onIdle]\npath = "h/PROMPT.md"\ndelayMs = 100\n{TOOL}'
+
+    async def on_tool(_call: ExternalCall) -> JSONValue:
+        await trio.sleep(5)
+        return None
+
+    del autojump_clock
+    script = [SPEAKS, calls("crm"), Reply(text="Done.")]
+    async with stage(files(idle), script, RunOptions(on_tool=on_tool)) as on:
+        await on.runtime.run("PROMPT.md", message="Hi.")
+        (said,) = [e for e in on.sink.events if isinstance(e, HandlerSaid)]
+    assert (said.kind, said.elapsed_ms) == ("idle", 100)
+
+
+@pytest.mark.parametrize("has_payload", [True, False])
+async def test_an_error_handler_may_answer_in_words(has_payload: bool) -> None:
+    """JSON that it writes says the same as a call of gambit_respond."""
+    error = '[handlers.onError]\npath = "h/PROMPT.md"\n'
+    said = {"status": 503, "code": "SORRY", "message": "Later.", "meta": {"a": 1}}
+    answer = {**said, "payload": {"z": 1}} if has_payload else said
+    plain = CHILD.replace("respond = true\n", "")
+    script = [
+        calls("a"),
+        Reply(deck="*a/PROMPT.md", fault="error", message="Overloaded."),
+        Reply(deck="*h/PROMPT.md", text=json.dumps(answer)),
+        Reply(text="Done."),
+    ]
+    async with stage(files(error, plain), script) as on:
+        result = await on.runtime.run("PROMPT.md", message="Hi.")
+    envelope = json.loads(outputs_of(result.items)["a"][0])
+    assert {key: envelope[key] for key in said} == said
+    assert envelope["payload"] == ({"z": 1} if has_payload else said)
+
+
 async def test_an_error_handler_is_not_asked_about_what_callers_did_wrong() -> None:
     """An action or a tool that answers with 4xx has worked: the model reads it."""
 

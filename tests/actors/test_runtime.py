@@ -165,6 +165,26 @@ async def test_an_action_is_a_child_and_its_answer_an_envelope() -> None:
     assert outputs_of(result.items)["gambit_complete"] == outputs_of(result.items)["a"]
 
 
+@pytest.mark.spec("DK-27")
+async def test_an_envelope_may_be_written_out_by_a_child() -> None:
+    """What a child that does not respond says in JSON is lifted like anybody's."""
+    said = {"status": 404, "code": "NOPE", "message": "No such.", "n": 1}
+    files = tree("a")
+    files["a/PROMPT.md"] = files["a/PROMPT.md"].replace("respond = true\n", "")
+    assert files != tree("a")
+    script = [
+        calls("a"),
+        Reply(deck="*a/PROMPT.md", text=json.dumps(said)),
+        Reply(text="Done."),
+    ]
+    async with stage(files, script) as on:
+        result = await on.runtime.run("PROMPT.md", message="Hi.")
+    envelope = json.loads(outputs_of(result.items)["a"][0])
+    lifted = {key: envelope[key] for key in ("status", "code", "message")}
+    assert lifted == {"status": 404, "code": "NOPE", "message": "No such."}
+    assert envelope["payload"] == said
+
+
 @pytest.mark.spec("CARD-5")
 async def test_calls_of_a_turn_run_side_by_side_and_answer_in_order(
     autojump_clock: MockClock,

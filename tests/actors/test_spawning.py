@@ -385,3 +385,23 @@ async def test_what_code_keeps_is_in_the_log_of_the_root(tmp_path: Path) -> None
         await on.runtime.run("PROMPT.md", message="Hi.")
         assert state_from_entries(on.entries()).meta == {"seen": {"n": 7}}
         assert state_from_entries(on.entries(1)).meta == {}
+
+
+async def test_what_the_session_cannot_keep_is_told_to_the_code(
+    tmp_path: Path,
+) -> None:
+    """A value that is nested too deep for a log is refused, and the run goes on."""
+    keeps = MODULE.format(
+        "async def run(ctx):\n"
+        "    value = 1\n"
+        "    for _ in range(450):\n"
+        "        value = [value]\n"
+        "    await ctx.set_session_meta('deep', value)\n"
+    )
+    files = {"PROMPT.md": root(execute("code")), "any.json": ANYTHING}
+    async with stage(coded(tmp_path, files, code=keeps), [calls("code"), DONE]) as on:
+        result = await on.runtime.run("PROMPT.md", message="Hi.")
+        assert state_from_entries(on.entries()).meta == {}
+    envelope = json.loads(outputs_of(result.items)["code"][0])
+    assert envelope["code"] == "invalid_meta"
+    assert "nested deeper than 200 levels" in envelope["message"]
