@@ -250,7 +250,7 @@ class DeckActor:
                 turn_failed("failed", "cannot_be_kept", str(problem))
             )
         except StoreError as worse:
-            return self._give_up(worse)
+            return self._give_up(worse)  # noqa: ASYNC910  # it has waited
 
     def _give_up(self, problem: StoreError) -> TurnEnded:
         """End a turn whose log takes nothing more; what is not in it is not told."""

@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+import trio
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from gambit_actors import Reply, RunResult, ScriptedProvider, open_runtime, run_sync
@@ -66,5 +67,6 @@ def test_without_trio_no_runtime_is_opened(deck: str) -> None:
 
 async def test_run_sync_is_not_for_where_trio_runs(deck: str) -> None:
     """There is an event loop already, and something better than another."""
+    await trio.lowlevel.checkpoint()
     with pytest.raises(RequestError, match=r"await Runtime\.run here"):
         run_sync(deck, models=ScriptedProvider([]), message="Hi.")
