@@ -1,5 +1,6 @@
 """What a call of the model's comes to: something to do, or why not."""
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -257,6 +258,24 @@ def test_a_result_without_a_payload_is_all_of_the_arguments() -> None:
     assert isinstance(planned, RespondCall)
     assert planned.envelope.message == "Done."
     assert planned.envelope.payload["n"] == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"message": "Done."}, {"status": 200, "code": "ok"}, {}]
+)
+def test_a_result_of_words_like_those_about_it_is_still_a_result(
+    arguments: dict[str, JSONValue],
+) -> None:
+    """Without a payload the whole arguments are it, where the schema takes them."""
+    schema = {
+        "type": "object",
+        "properties": {"message": {}, "status": {}, "code": {}},
+        "additionalProperties": False,
+    }
+    made = giving(msgspec.json.encode(schema).decode())
+    planned = plan("gambit_respond", msgspec.json.encode(arguments).decode(), made)
+    assert isinstance(planned, RespondCall)
+    assert planned.envelope.payload == arguments
 
 
 @pytest.mark.parametrize(

@@ -100,6 +100,19 @@ def test_no_secret_is_left_in_a_document(secret: str, around: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "secrets", [["pass", "password"], ["password", "pass"], ["word", "password"]]
+)
+def test_a_secret_in_another_leaves_no_rest_of_it(secrets: list[str]) -> None:
+    """The longest is struck out first, in whatever order they are known."""
+    data = b'{"text":"-password-","item":{"output":"{\\"a\\":\\"password\\"}"}}'
+    struck = without_secrets(data, secrets)
+    assert msgspec.json.decode(struck) == {
+        "text": f"-{STRUCK_OUT}-",
+        "item": {"output": f'{{"a":"{STRUCK_OUT}"}}'},
+    }
+
+
+@pytest.mark.parametrize(
     "text",
     [
         '{"pin": "\\u00e4bcd"}',

@@ -185,6 +185,34 @@ def test_streamed_events_are_in_the_model_call_and_logs_in_the_deck() -> None:
     assert root.events == (stray,)
 
 
+@pytest.mark.parametrize("ends", [(1, 2), (2, 1)])
+def test_passes_that_are_told_side_by_side_have_their_own_ends(
+    ends: tuple[int, int],
+) -> None:
+    """Calls of a model may all have the deck's id; the pass tells which one ended."""
+    calls = {n: model("d1", None, tokens=n * 10, pass_number=n) for n in (1, 2)}
+    begins = [calls[n][0] for n in (1, 2)]
+    events = run(*deck("d1", None, *begins, *(calls[n][1] for n in ends)))
+
+    (root,) = trees_from_events(events)
+
+    spans = root.children[0].children
+    assert [span.usage and span.usage.input_tokens for span in spans] == [10, 20]
+    assert unbalanced(events) == []
+
+
+def test_an_end_of_another_pass_ends_nothing() -> None:
+    """The call that had begun stays open, and the end is a call of its own."""
+    begin, _ = model("d1", None, tokens=1, pass_number=1)
+    _, end = model("d1", None, tokens=2, pass_number=2)
+    events = run(*deck("d1", None, begin, end))
+
+    (root,) = trees_from_events(events)
+
+    assert [span.is_open for span in root.children[0].children] == [True, False]
+    assert len(unbalanced(events)) == 2
+
+
 def test_the_same_call_id_in_two_decks_is_two_calls() -> None:
     """Models number their calls alike; parents keep them apart while both are open."""
     first, second = action("c1", "d1"), action("c1", "d2")
