@@ -4,11 +4,13 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from gambit_actors.cli.runs import size_text
+from gambit_actors.store.log_lines import LineWriter, read_lines
 from tests.cli.stored import cut_off_run, gambit, kept_run, set_up
 
 
@@ -119,6 +121,40 @@ def test_old_runs_are_removed(desk: Path) -> None:
     assert ids() == ["run-cut"]
     more = gambit("runs", "prune", "--keep", "1h", "-y", "--interrupted")
     assert (more.exit_code, ids()) == (0, [])
+
+
+HOUR = 3600.0
+DAY = 24 * HOUR
+
+
+def aged(desk: Path, **ages: float) -> None:
+    """Make logs that were last written to so many seconds ago."""
+    for name, seconds in ages.items():
+        path = cut_off_run(desk, f"run-{name}")
+        entries = read_lines(path.read_bytes()).entries
+        lines = LineWriter("gone.1.a")
+        path.write_bytes(lines.batch(entries, time.time() - seconds))
+
+
+@pytest.mark.parametrize(
+    ("age", "younger", "older"),
+    [
+        ("90s", 60, 120),
+        ("2m", 100, 140),
+        ("2h", 1.5 * HOUR, 2.5 * HOUR),
+        ("2d", 1.5 * DAY, 2.5 * DAY),
+        ("30d", 29 * DAY, 31 * DAY),
+        ("2w", 13 * DAY, 15 * DAY),
+    ],
+)
+def test_an_age_is_as_long_as_it_says(
+    desk: Path, age: str, younger: float, older: float
+) -> None:
+    """What is younger is listed and kept; what is older is neither."""
+    aged(desk, young=younger, old=older)
+    assert ids("--since", age) == ["run-young"]
+    done = gambit("runs", "prune", "--keep", age, "-y", "--interrupted")
+    assert (done.exit_code, ids()) == (0, ["run-young"])
 
 
 @pytest.mark.parametrize(
