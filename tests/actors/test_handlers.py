@@ -1,6 +1,7 @@
 """Handlers speak while a deck waits, and when something went wrong."""
 
 import json
+from collections.abc import Callable
 
 import pytest
 import trio
@@ -9,8 +10,13 @@ from trio.testing import MockClock
 from gambit_actors.actors.hook import ExternalCall
 from gambit_actors.actors.options import RunOptions
 from gambit_actors.openresponses.base import JSONValue
+from gambit_actors.openresponses.events import Event
 from gambit_actors.openresponses.items import FunctionCallOutput, Message
+from gambit_actors.openresponses.requests import CreateResponse
+from gambit_actors.openresponses.responses import Response
+from gambit_actors.providers.scripted import ScriptedProvider
 from gambit_actors.providers.scripts import Reply
+from gambit_actors.run.ports import ModelContext
 from gambit_actors.trace.events import HandlerSaid
 from gambit_actors.trace.trees import unbalanced
 from tests.actors.playing import (
@@ -431,3 +437,102 @@ async def test_an_error_handler_is_not_asked_about_what_callers_did_wrong() -> N
     found = {name: json.loads(outputs[name][0]) for name in ("a", "crm")}
     assert (found["a"]["status"], found["a"]["message"]) == (499, "No.")
     assert (found["crm"]["status"], found["crm"]["message"]) == (404, "No such note.")
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ({"payload": {"message": "One moment.", "n": 1}}, "One moment."),
+        ({"payload": "Words.", "message": "Others."}, "Words."),
+        ({"payload": {"n": 1}, "message": "Still at it."}, "Still at it."),
+        ({"payload": {"n": 1}}, '{"n":1}'),
+    ],
+)
+async def test_a_handler_speaks_by_its_result_or_by_what_it_says_of_that(
+    answer: dict[str, JSONValue], said: str, autojump_clock: MockClock
+) -> None:
+    """Words, or the message in an object, or that beside it; else all of the object."""
+    decks = files(busy(delayMs=1000), CHILD.replace("../s.json", "../any.json"))
+    decks["any.json"] = "{}"
+    speaks = Reply(deck="*h/PROMPT.md", calls=calls("gambit_respond", **answer).calls)
+    script = [calls("a"), slow(2), speaks, Reply(text="Done.")]
+    async with stage(decks, script) as on:
+        loaded = await on.runtime.load("PROMPT.md")
+        result = await on.runtime.run(loaded, message="Hi.")
+        (told,) = on.sink.of(HandlerSaid)
+    assert told.message == said
+    texts = [i.text for i in result.items if isinstance(i, Message)]
+    assert f"{said} (elapsed 1000ms)" in texts
+
+
+async def test_busy_words_outlive_a_cut_of_what_kept_it_busy(
+    autojump_clock: MockClock,
+) -> None:
+    """They were told, so they stand behind the output that says it was cut."""
+    decks = files(f"[guardrails]\ntimeoutMs = 3000\n{busy(delayMs=1000)}")
+    script = [calls("a"), slow(100), SPEAKS]
+    async with stage(decks, script) as on:
+        loaded = await on.runtime.load("PROMPT.md")
+        result = await on.runtime.try_run(loaded, message="Hi.")
+    assert result.failure is not None
+    assert result.failure.code == "timeout"
+    output, words = result.items[-2:]
+    assert isinstance(output, FunctionCallOutput)
+    assert json.loads(str(output.output))["code"] == "not_carried_out"
+    assert isinstance(words, Message)
+    assert words.text == "One moment. (elapsed 1000ms)"
+
+
+async def test_an_error_handler_is_told_the_arguments_of_a_tool() -> None:
+    """They are the input of a call to a tool, as the tool was given them."""
+    error = f'[handlers.onError]\npath = "h/PROMPT.md"\n{TOOL}'
+    script = [
+        calls("crm", note="Call back."),
+        Reply(deck="*h/PROMPT.md", calls=calls("gambit_respond", payload={}).calls),
+        Reply(text="Done."),
+    ]
+    async with stage(files(error, CHILD), script) as on:
+        await on.runtime.run("PROMPT.md", message="Hi.")
+        (told,) = given_to(on)
+    assert isinstance(told, dict)
+    assert told["childInput"] == {"note": "Call back."}
+
+
+class WithoutPieces:
+    """A model whose answers come whole: nobody hears of a piece."""
+
+    def __init__(self, script: list[Reply]) -> None:
+        self._provider = ScriptedProvider(script)
+
+    async def responses(
+        self,
+        request: CreateResponse,
+        context: ModelContext,
+        _on_event: Callable[[Event], None],
+        /,
+    ) -> Response:
+        """Answer, and keep the pieces to itself."""
+        return await self._provider.responses(request, context, lambda _event: None)
+
+
+async def test_what_is_written_down_is_a_sign_of_life(
+    autojump_clock: MockClock,
+) -> None:
+    """An answer that has to be given again is one, though no piece of it was seen."""
+    idle = '[handlers.onIdle]\npath = "h/PROMPT.md"\ndelayMs = 2000\n'
+    decks = files(idle)
+    count = 'responseSchema = "n.json"\n[guardrails]\nmaxPasses = 5\n'
+    decks["PROMPT.md"] = root(f"{count}{idle}")
+    decks["n.json"] = '{"type": "integer"}'
+    script = [
+        SPEAKS,
+        Reply(pass_number=1, text="One.", latency_seconds=1.5),
+        Reply(pass_number=2, text="1", latency_seconds=1.5),
+    ]
+    async with stage(decks, WithoutPieces(script)) as on:
+        loaded = await on.runtime.load("PROMPT.md")
+        began = trio.current_time()
+        result = await on.runtime.run(loaded, message="Hi.")
+        assert trio.current_time() - began == 3
+        assert on.sink.of(HandlerSaid) == []
+    assert result.value == 1
