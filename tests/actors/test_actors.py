@@ -1,5 +1,8 @@
 """What makes a deck that is run an actor: a task, a mailbox, and one way to tools."""
 
+import json
+import threading
+
 import msgspec
 import pytest
 import trio
@@ -140,6 +143,26 @@ async def test_all_tools_of_a_run_go_through_one_hook(
     assert (most, asked) == (2, 4)
     assert taken == pytest.approx(2)
     assert len(outputs_of(result.items)["crm"]) == 2
+
+
+async def test_plain_functions_are_asked_side_by_side() -> None:
+    """Each has a thread of its own: two that wait for each other both answer."""
+    together = threading.Barrier(2, timeout=5)
+
+    def on_tool(call: ExternalCall) -> JSONValue:
+        together.wait()
+        return call.args
+
+    options = RunOptions(on_tool=on_tool)
+    both = (Call(name="crm", arguments={"n": 1}), Call(name="crm", arguments={"n": 2}))
+    script = [Reply(calls=both), Reply(text="Done.")]
+    async with stage(files(), script, options) as on:
+        result = await on.runtime.run("PROMPT.md", message="Hi.")
+    outputs = outputs_of(result.items)["crm"]
+    assert [json.loads(output).get("payload") for output in outputs] == [
+        {"n": 1},
+        {"n": 2},
+    ]
 
 
 @pytest.mark.spec("OR-11")
