@@ -14,7 +14,7 @@ from gambit_actors.actors.options import RunOptions
 from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.openresponses.items import FunctionCall, FunctionCallOutput, Message
 from gambit_actors.openresponses.requests import CreateResponse
-from gambit_actors.providers.scripts import Call, Reply, TokenCount
+from gambit_actors.providers.scripts import Call, Fault, Reply, TokenCount
 from gambit_actors.run.entries import (
     CallEnded,
     Entry,
@@ -55,6 +55,7 @@ from tests.deck.reading import deck_text
 
 RESPOND = calls("gambit_respond", payload={"n": 1}).calls
 TWO_MODELS = '[modelParams]\nmodel = ["scripted/a", "scripted/b"]\n'
+ALL = "one two three four"
 USED = TokenCount(input_tokens=10, output_tokens=5)
 
 
@@ -223,6 +224,28 @@ async def test_what_is_kept_of_a_cut_answer_is_the_last_model_s(
     said = [i.text for i in result.items if isinstance(i, Message)]
     assert said[-1] == "five six "
     assert "one two " not in said
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"), [("cut", "one two "), ("error", "one two "), ("failed", ALL)]
+)
+async def test_half_said_words_of_a_model_that_failed_are_kept(
+    fault: Fault, said: str
+) -> None:
+    """Once, as unfinished, in the conversation and as the text of the turn."""
+    script = [Reply(text=ALL, fault=fault), Reply(text="Hello.", turn=2)]
+    async with (
+        stage({"PROMPT.md": root()}, script) as on,
+        on.runtime.open_session("PROMPT.md") as session,
+    ):
+        result = await session.send("Hi.")
+        assert (result.status, result.text) == ("failed", said)
+        last = result.items[-1]
+        assert isinstance(last, Message)
+        assert (last.text, last.status) == (said, "incomplete")
+        result = await session.send("Again.")
+    words = [i.text for i in result.items if isinstance(i, Message)]
+    assert words == ["Be kind.", "Hi.", said, "Again.", "Hello."]
 
 
 @pytest.mark.spec("DK-32")
