@@ -21,6 +21,7 @@ from gambit_actors.trace.events import DeckEnd, ModelNotice
 from gambit_actors.trace.trees import unbalanced
 from tests.actors.playing import (
     ANYTHING,
+    MODEL,
     TOOL,
     action,
     calls,
@@ -252,6 +253,37 @@ async def test_those_side_by_side_get_equal_shares(
     assert len(shares) == len(names)
     assert 25_000 < sum(shares) < 30_000
     assert min(shares) > 0.9 * max(shares)
+
+
+@pytest.mark.parametrize("is_cut", [False, True])
+async def test_who_asked_for_others_has_all_that_they_left(
+    autojump_clock: MockClock, *, is_cut: bool
+) -> None:
+    """When those side by side are over nobody shares any more, however they ended."""
+    said: list[int] = []
+    used = TokenCount(input_tokens=10, output_tokens=10)
+
+    def model(request: CreateResponse, context: ModelContext) -> Reply:
+        if context.deck != "PROMPT.md":
+            return Reply(calls=RESPOND, usage=used, fault="hang" if is_cut else None)
+        said.append(request.max_output_tokens or 0)
+        both = calls("a", "b").calls if context.pass_number == 1 else ()
+        return Reply(text="Well.", calls=both, usage=used)
+
+    # What a cut answer may have used is lost: the children may not say much.
+    own = "" if not is_cut else "max_tokens = 100\n"
+    files = tree("a", "b", more=budget(30_000))
+    for name in ("a", "b"):
+        files[f"{name}/PROMPT.md"] = child("[guardrails]\ntimeoutMs = 1000\n").replace(
+            MODEL, MODEL + own
+        )
+    async with stage(files, model) as on:
+        loaded = await on.runtime.load("PROMPT.md")
+        result = await on.runtime.run(loaded, message="Hi.")
+    assert result.text == "Well."
+    first, second = said
+    assert first > 28_000
+    assert second > 0.9 * first
 
 
 async def test_each_deck_is_told_with_what_it_took_and_all_below() -> None:
