@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from gambit_actors.cli import doubting, resume
+from gambit_actors.openresponses.items import FunctionCall
 from gambit_actors.run.doubts import Happened
+from gambit_actors.run.entries import CallStarted, Entry, ItemAdded
 from gambit_actors.store.log_lines import LineWriter, read_lines
 from gambit_actors.store.run_index import list_runs
 from tests.cli.stored import cut_off_run, gambit, kept_run, set_up
@@ -147,6 +149,32 @@ def test_a_terminal_is_asked(desk: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert (result.exit_code, result.stdout) == (0, "Paid.\n")
     assert result.stderr.count("pay: retry, fail, or what it gave in JSON: ") == 2
     assert not doubting.can_ask()
+
+
+def test_an_answer_is_kept_while_a_terminal_is_asked_for_others(
+    desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who has said what became of one call is asked about the other alone."""
+    path = cut_off_run(desk)
+    contents = read_lines(path.read_bytes())
+    more: list[Entry] = [
+        ItemAdded(
+            item=FunctionCall(call_id="c2", name="pay", arguments='{"amount":7}'),
+            source="model",
+        ),
+        CallStarted(call_id="c2", name="pay", kind="tool"),
+    ]
+    path.write_bytes(LineWriter("gone.1.a").batch([*contents.entries, *more], 100.0))
+    monkeypatch.setattr(resume, "can_ask", lambda: True)
+    command = ["resume", "run-cut", "--answer", f'{KEY}="Paid before."', *SCRIPT]
+    result = gambit(*command, stdin='"Paid now."\n')
+    assert (result.exit_code, result.stdout) == (0, "Paid.\n"), result.stderr
+    assert result.stderr.count("pay: retry, fail, or what it gave in JSON: ") == 1
+    assert '{"amount":7}' in result.stderr
+    assert '{"amount":39}' not in result.stderr
+    said = gambit("log", "run-cut", "--json").stdout
+    assert "Paid before." in said
+    assert "Paid now." in said
 
 
 def test_an_author_can_have_it_decided(desk: Path) -> None:
