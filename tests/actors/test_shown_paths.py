@@ -1,10 +1,12 @@
 """Where decks lie on a disk is nobody's business but that of whoever runs them."""
 
+import json
 from pathlib import Path
 
 import msgspec
 import pytest
 import trio
+from trio.testing import MockClock
 
 from gambit_actors.actors.hook import ExternalCall
 from gambit_actors.actors.options import RunOptions
@@ -125,3 +127,27 @@ async def test_no_model_and_no_trace_is_told_where_the_decks_are(
     for text in (*asked, *told, said):
         assert "hidden" not in text
         assert str(tmp_path.parent) not in text
+
+
+@pytest.mark.parametrize("kind", ["onIdle", "onError"])
+async def test_no_handler_is_told_where_its_deck_is(
+    kind: str, tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """Neither when nothing happens nor when the model of the deck fails."""
+    hidden = tmp_path / "hidden"
+    (hidden / "h").mkdir(parents=True)
+    handler = f'[handlers.{kind}]\npath = "h/PROMPT.md"\n'
+    (hidden / "PROMPT.md").write_text(root(handler))
+    (hidden / "h" / "PROMPT.md").write_text(root())
+    fails = Reply(fault="error")
+    waits = Reply(latency_seconds=1, text="Done.")
+    script = [
+        Reply(deck="*h/PROMPT.md", text="One moment."),
+        fails if kind == "onError" else waits,
+    ]
+    async with stage(DiskReader(), script) as on:
+        loaded = await on.runtime.load(str(hidden / "PROMPT.md"))
+        await on.runtime.try_run(loaded, message="Hi.")
+        (log,) = on.entries_of("hidden/h/PROMPT.md")
+    (given,) = outputs_of(items_in(log))["gambit_context"]
+    assert json.loads(given)["source"] == {"deckPath": "hidden/PROMPT.md"}
