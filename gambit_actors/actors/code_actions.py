@@ -17,9 +17,15 @@ from gambit_actors.actors.compute import ComputeContext, Speaker, run_compute
 from gambit_actors.actors.confined.confinement import CannotConfine
 from gambit_actors.actors.confined.messages import Call
 from gambit_actors.actors.mailboxes import Turn
+from gambit_actors.actors.program_cache import without_folders
 from gambit_actors.deck.model import Deck, Module
 from gambit_actors.deck.permissions import Permissions, child_permissions
-from gambit_actors.errors import ActionFailed, DeckError, RequestError
+from gambit_actors.errors import (
+    ActionFailed,
+    DeckError,
+    InvalidDeck,
+    RequestError,
+)
 from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.run.calls import ActionCall, problem_words
 from gambit_actors.run.doubts import idempotency_key
@@ -67,7 +73,8 @@ async def run_module(
         _tell_bug(asker, plan, problem)
         return _failed(problem)
     except DeckError as problem:
-        return refusal(500, "module_error", str(problem))
+        words = without_folders(str(problem), root=asker.program.root)
+        return refusal(500, "module_error", words)
     return _checked(module, envelope_from(result))
 
 
@@ -156,7 +163,13 @@ class ActorHost:
         _check_spawn(path, message)
         asker, near = self.asker, joined(self._module.path, path)
         self._refuse_own_decks(near)
-        deck = await asker.tree.load(near)
+        try:
+            deck = await asker.tree.load(near)
+        except InvalidDeck as problem:
+            # A model may come to read this.
+            words = str(problem).replace(near, path)
+            words = without_folders(words, root=asker.program.root)
+            raise ActionFailed(words, code="invalid_deck") from None
         given = _spawned_input(deck, input, path)
         ended = await run_deck(
             asker,

@@ -94,6 +94,12 @@ def _keep(
     programs[key] = entry
 
 
+def without_folders(text: str, *, root: str) -> str:
+    """A text about decks as it may be shown: without the folders above the root's."""
+    folder = PurePath(root).parent.parent.as_posix()
+    return text.replace(f"{folder}/", "") if folder.strip("./") else text
+
+
 def _shown_path(path: str, *, root: str) -> str:
     """A deck's path as it may be shown: without the folders above the root's."""
     if path.startswith("gambit://"):

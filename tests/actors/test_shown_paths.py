@@ -44,6 +44,7 @@ ACTIONS = (
     + action("near", path="../near/PROMPT.md")
     + action("far", path="../../far/PROMPT.md")
     + execute("code")
+    + execute("lost")
 )
 HANDLER = '[handlers.onError]\npath = "h/PROMPT.md"\n'
 ALLOWED = "[permissions]\nread = true\nwrite = true\n"
@@ -55,6 +56,7 @@ FILES = {
     "shop/desk/below/PROMPT.md": child(),
     "shop/desk/h/PROMPT.md": child(),
     "shop/desk/code.py": CODE,
+    "shop/desk/lost.py": CODE.replace("below/", "none/"),
     "shop/desk/notes.txt": "Noted.",
     "shop/desk/any.json": ANYTHING,
     "shop/near/PROMPT.md": child(),
@@ -65,7 +67,10 @@ FILES = {
 EDIT: JSONValue = [{"old_text": "gone", "new_text": "there"}]
 PATHS: list[dict[str, JSONValue]] = [{"path": name} for name in ("notes.txt", "none")]
 USES = (
-    *(Call(name=name) for name in ("a", "near", "far", "code", "crm", "nothing")),
+    *(
+        Call(name=name)
+        for name in ("a", "near", "far", "code", "lost", "crm", "nothing")
+    ),
     *(Call(name="read_file", arguments=path) for path in PATHS),
     *(Call(name="list_dir", arguments=path) for path in PATHS),
     *(Call(name="grep_files", arguments={**path, "query": "N"}) for path in PATHS),
@@ -103,7 +108,7 @@ async def test_no_model_and_no_trace_is_told_where_the_decks_are(
         is_clerk = (context.deck, context.pass_number) == ("desk/a/PROMPT.md", 1)
         return calls("crm") if is_clerk else Reply(calls=RESPOND)
 
-    options = RunOptions(on_tool=raising, unconfined=frozenset({"code"}))
+    options = RunOptions(on_tool=raising, unconfined=frozenset({"code", "lost"}))
     async with stage(DiskReader(), model, options) as on:
         deck = str(hidden / "shop" / "desk" / "PROMPT.md")
         result = await on.runtime.run(deck, message="Hi.")
@@ -116,13 +121,16 @@ async def test_no_model_and_no_trace_is_told_where_the_decks_are(
     assert len(asked) > len(SHOWN)
     outputs = outputs_of(result.items)
     assert {name: len(texts) for name, texts in outputs.items()} == {
-        **dict.fromkeys(("a", "near", "far", "code", "crm", "nothing"), 1),
+        **dict.fromkeys(("a", "near", "far", "code", "lost", "crm", "nothing"), 1),
         **dict.fromkeys(("read_file", "list_dir", "grep_files", "apply_patch"), 2),
-        "gambit_complete": 4,
+        "gambit_complete": 5,
     }
     assert '"deckPath":"desk/PROMPT.md"' in outputs["code"][0]
     assert '"found":{}' in outputs["code"][0]
     assert "Noted." in outputs["read_file"][0]
+    assert json.loads(outputs["lost"][0])["message"] == (
+        "none/PROMPT.md:1:1: There is no deck at none/PROMPT.md. [GD001]"
+    )
     said = msgspec.json.encode(logs).decode()
     for text in (*asked, *told, said):
         assert "hidden" not in text
