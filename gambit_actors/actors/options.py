@@ -1,6 +1,9 @@
 """What can be different from run to run, checked before anything runs."""
 
 import math
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import get_args
 
 import msgspec
 
@@ -11,6 +14,9 @@ from gambit_actors.errors import RequestError
 from gambit_actors.run.budgets import Price
 from gambit_actors.run.programs import RuntimeTool
 from gambit_actors.trace.events import Mode
+
+_MOST = 2**63 - 1
+"""The largest number: decks, logs and the wire have no larger ones."""
 
 
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,57 +58,94 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.on_tool is not None and not callable(self.on_tool):
             raise RequestError("on_tool is not something that can be called")
-        _check_number("max_tool_calls", self.max_tool_calls, least=1, is_whole=True)
-        _check_number("tool_seconds", self.tool_seconds, least=0)
-        self._check_limits()
+        check_whole("max_tool_calls", self.max_tool_calls)
+        _check_number("tool_seconds", self.tool_seconds, may_be_endless=True)
+        _check_limits(self.limits)
+        _check_prices(self.prices)
+        permissions: object = self.permissions
+        if not isinstance(permissions, Permissions | None):
+            raise _wrong_kind("permissions", permissions, "Permissions(...)")
+        _check_several("models", self.models, of=str, words="a tuple of names")
+        _check_several("unconfined", self.unconfined, of=str, words="a set of names")
+        tools, words = self.runtime_tools, "a tuple of RuntimeTool(...)"
+        _check_several("runtime_tools", tools, of=RuntimeTool, words=words)
         if self.forces_models and not self.models:
             raise RequestError("forces_models needs models to be asked")
-        self._check_names()
-        for name, price in self.prices.items():
-            if not isinstance(price, Price):
-                kind = type(price).__name__  # type: ignore[unreachable]  # who calls us may not be checked
-                msg = f"the price of {name} is a {kind}, and has to be Price(...)"
-                raise RequestError(msg)
-            _check_number(f"the price of {name}: input", price.input, least=0)
-            _check_number(f"the price of {name}: output", price.output, least=0)
-            if price.cached_input is not None:
-                what = f"the price of {name}: cached_input"
-                _check_number(what, price.cached_input, least=0)
-
-    def _check_names(self) -> None:
-        """Refuse a text where several are wanted: it is one of letters, too."""
-        models: object = self.models
-        if isinstance(models, str | bytes):
-            msg = f"models is a tuple of names: write ({models!r},)"
-            raise RequestError(msg)
-        names: object = self.unconfined
-        if isinstance(names, str | bytes):
-            msg = f"unconfined is a set of names: write {{{names!r}}}"
-            raise RequestError(msg)
-
-    def _check_limits(self) -> None:
-        limits = self.limits
-        if not isinstance(limits, Limits):
-            msg = f"limits is a {type(limits).__name__}, and has to be Limits(...)"  # type: ignore[unreachable]  # who calls us may not be checked
-            raise RequestError(msg)
-        for name in ("max_depth", "max_passes", "max_tokens"):
-            value = getattr(limits, name)
-            if value is not None:
-                _check_number(f"limits.{name}", value, least=1, is_whole=True)
-        for name in ("timeout_seconds", "max_cost"):
-            value = getattr(limits, name)
-            if value is not None:
-                _check_number(f"limits.{name}", value, least=0)
+        if self.mode not in get_args(Mode):
+            known = " or ".join(get_args(Mode))
+            raise RequestError(f"mode has to be {known}, and is {self.mode!r}")
 
 
-def _check_number(
-    name: str, value: object, *, least: float, is_whole: bool = False
-) -> None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    kind = "a whole number" if is_whole else "a number"
-    if not is_number or (is_whole and not isinstance(value, int)):
-        msg = f"{name} has to be {kind}, and is {value!r}"
-        raise RequestError(msg)
-    if math.isnan(value) or value < least:  # type: ignore[arg-type, operator]  # it is a number
-        msg = f"{name} has to be {least:g} or more, and is {value!r}"
-        raise RequestError(msg)
+def check_whole(name: str, value: object) -> None:
+    """Refuse what is no whole number of 1 or more, or too large to be kept.
+
+    Raises:
+        RequestError: it is one of those.
+    """
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise RequestError(f"{name} has to be a whole number, and is {value!r}")
+    if value > _MOST:  # Not shown: it may be thousands of digits long.
+        raise RequestError(f"{name} has to be {_MOST} or less, and is more")
+    if value < 1:
+        raise RequestError(f"{name} has to be 1 or more, and is less")
+
+
+# Who calls us may not be checked: so all of these take any value.
+
+
+def _check_limits(limits: object) -> None:
+    if not isinstance(limits, Limits):
+        raise _wrong_kind("limits", limits, "Limits(...)")
+    for name in ("max_depth", "max_passes", "max_tokens"):
+        value = getattr(limits, name)
+        if value is not None:
+            check_whole(f"limits.{name}", value)
+    if limits.timeout_seconds is not None:
+        seconds = limits.timeout_seconds
+        _check_number("limits.timeout_seconds", seconds, may_be_endless=True)
+    if limits.max_cost is not None:
+        _check_number("limits.max_cost", limits.max_cost)
+
+
+def _check_prices(prices: object) -> None:
+    if not isinstance(prices, Mapping):
+        raise _wrong_kind("prices", prices, "a dict of Price(...) by model")
+    for name, price in prices.items():
+        if not isinstance(price, Price):
+            raise _wrong_kind(f"the price of {name}", price, "Price(...)")
+        _check_number(f"the price of {name}: input", price.input)
+        _check_number(f"the price of {name}: output", price.output)
+        if price.cached_input is not None:
+            _check_number(f"the price of {name}: cached_input", price.cached_input)
+
+
+def _check_several(name: str, values: object, *, of: type, words: str) -> None:
+    """Refuse one where several are wanted: a text is one of letters, too."""
+    if isinstance(values, str | bytes):
+        written = f"({values!r},)" if "tuple" in words else f"{{{values!r}}}"
+        raise RequestError(f"{name} is {words}: write {written}")
+    if not isinstance(values, Sequence | AbstractSet):
+        raise _wrong_kind(name, values, words)
+    for value in values:
+        if not isinstance(value, of):
+            raise _wrong_kind(f"one of {name}", value, f"a {of.__name__}")
+
+
+def _check_number(name: str, value: object, *, may_be_endless: bool = False) -> None:
+    """Refuse what is no number, or none that can be counted with.
+
+    What adds up to inf or nan would be found much later, as a log that cannot be kept.
+    """
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise RequestError(f"{name} has to be a number, and is {value!r}")
+    if value == math.inf and may_be_endless:
+        return
+    if value > _MOST:
+        raise RequestError(f"{name} has to be {_MOST} or less, and is more")
+    if not value >= 0:  # Which nan is not, either.
+        raise RequestError(f"{name} has to be 0 or more, and is not")
+
+
+def _wrong_kind(name: str, value: object, wanted: str) -> RequestError:
+    kind = type(value).__name__
+    return RequestError(f"{name} is a {kind}, and has to be {wanted}")

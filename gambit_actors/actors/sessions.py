@@ -15,6 +15,7 @@ import trio
 from gambit_actors.actors.actor import DeckActor
 from gambit_actors.actors.given import checked_context
 from gambit_actors.actors.mailboxes import Turn
+from gambit_actors.actors.options import check_whole
 from gambit_actors.actors.trees import RunTree
 from gambit_actors.errors import RequestError
 from gambit_actors.openresponses.base import JSONValue
@@ -163,9 +164,7 @@ class Session:
         Raises:
             RequestError: as `send` does, on entering.
         """
-        if max_events < 1:
-            msg = f"max_events has to be 1 or more, and is {max_events}"
-            raise RequestError(msg)
+        check_whole("max_events", max_events)
         context = self._begin(message, context)
         feed, tracer = LiveFeed(), self._tree.tracer
         problem: Exception | None = None

@@ -28,6 +28,7 @@ LEAST_OUTPUT = 16
 
 _BYTES_PER_TOKEN = 3
 _MILLION = 1_000_000
+_MOST_TOKENS = 2**53  # No answer is as long; a float has whole numbers up to here.
 _encode = msgspec.json.Encoder().encode
 
 
@@ -332,7 +333,9 @@ class Account(msgspec.Struct, eq=False, gc=False):
             if not price.output:
                 return None
             rest = left - _cost(wanted.input_tokens, 0, price)
-            return self._share(int(rest * _MILLION / price.output), wanted)
+            # Of a price next to nothing there may be more than can be counted.
+            tokens = min(rest * _MILLION / price.output, _MOST_TOKENS)
+            return self._share(int(tokens), wanted)
         return Short(
             code="max_cost",
             message=f"of {self.max_cost:g} {max(left, 0.0):.6g} is left, and the next "

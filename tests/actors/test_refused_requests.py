@@ -19,13 +19,14 @@ from gambit_actors.openresponses.responses import Response
 from gambit_actors.providers.scripted import ScriptedProvider
 from gambit_actors.providers.scripts import Reply
 from gambit_actors.run.budgets import Price
+from gambit_actors.run.entry_codec import decode_entry, encode_entry
 from gambit_actors.run.ports import ModelContext
 from tests.actors.playing import root, stage
 from tests.deck.reading import Texts
 
 ONE = {"PROMPT.md": root()}
 HELLO = Reply(text="Hello.", times=0)
-NAN = float("nan")
+NAN, INF = float("nan"), float("inf")
 
 
 def price(**rates: float) -> dict[str, Price]:
@@ -52,6 +53,26 @@ def price(**rates: float) -> dict[str, Price]:
         ({"prices": {"input": -1.0}}, "input"),
         ({"prices": {"output": NAN}}, "output"),
         ({"prices": {"cached_input": -1.0}}, "cached_input"),
+        ({"prices": {"input": INF}}, "input has to be 9223372036854775807 or less"),
+        ({"prices": {"output": 10**400}}, "output"),
+        ({"prices": 5}, "prices is a int"),
+        ({"prices": None}, "prices is a NoneType"),
+        ({"limits": {"max_cost": INF}}, "limits.max_cost has to be"),
+        ({"limits": {"max_cost": 10**400}}, "limits.max_cost has to be"),
+        ({"limits": {"max_tokens": 10**5000}}, "limits.max_tokens has to be"),
+        ({"limits": {"max_tokens": -(10**5000)}}, "limits.max_tokens has to be"),
+        ({"limits": {"max_passes": 10**400}}, "limits.max_passes has to be"),
+        ({"limits": {"max_depth": 10**400}}, "limits.max_depth has to be"),
+        ({"limits": {"timeout_seconds": 10**400}}, "timeout_seconds has to be"),
+        ({"tool_seconds": 10**400}, "tool_seconds has to be"),
+        ({"max_tool_calls": 10**400}, "max_tool_calls has to be"),
+        ({"mode": "zzz"}, "mode has to be responses or chat, and is 'zzz'"),
+        ({"permissions": {"read": True}}, "permissions is a dict"),
+        ({"models": 5}, "models is a int"),
+        ({"models": (5,)}, "one of models is a int, and has to be a str"),
+        ({"runtime_tools": 5}, "runtime_tools is a int"),
+        ({"runtime_tools": ({},)}, "one of runtime_tools is a dict"),
+        ({"unconfined": 5}, "unconfined is a int"),
     ],
 )
 async def test_options_that_make_no_sense_are_refused(
@@ -77,11 +98,38 @@ def made(options: dict[str, JSONValue]) -> RunOptions:
     fields = dict(options)
     if "limits" in fields:
         fields["limits"] = Limits(**fields["limits"])
-    if "prices" in fields:
-        prices = fields["prices"]
-        known = isinstance(prices, dict)
-        fields["prices"] = price(**prices) if known else {"scripted/one": prices}
+    prices = fields.get("prices")
+    if isinstance(prices, dict):
+        fields["prices"] = price(**prices)
+    elif isinstance(prices, tuple):
+        fields["prices"] = {"scripted/one": prices}
     return RunOptions(**fields)
+
+
+async def test_no_limit_and_the_largest_are_numbers_that_can_be_kept(
+    autojump_clock: MockClock,
+) -> None:
+    """A run with all limits as far out as they can be is like one without."""
+    most = 2**63 - 1
+    limits = Limits(
+        max_depth=most,
+        max_passes=most,
+        max_tokens=most,
+        max_cost=most,
+        timeout_seconds=INF,
+    )
+    options = RunOptions(
+        limits=limits,
+        tool_seconds=INF,
+        max_tool_calls=most,
+        prices=price(output=1e-320),
+    )
+    async with stage(ONE, [HELLO]) as on:
+        result = await on.runtime.run("PROMPT.md", message="Hi.", options=options)
+        assert result.cost is not None
+        assert [decode_entry(encode_entry(entry)) for entry in on.entries()] == (
+            on.entries()
+        )
 
 
 async def test_a_deck_may_be_a_path() -> None:
@@ -146,7 +194,7 @@ async def test_a_deck_that_waits_for_the_user_does_so_once() -> None:
     assert result.text == "Two."
 
 
-@pytest.mark.parametrize("max_events", [0, -1])
+@pytest.mark.parametrize("max_events", [0, -1, "5", 2.5, NAN, True, None])
 async def test_a_stream_must_have_room_for_something(max_events: int) -> None:
     """A stream that could show nothing is refused, and the session can go on."""
     async with (

@@ -234,3 +234,15 @@ def test_no_budget_is_ever_overshot(
     assert root.spent.total_tokens <= most
     assert root.spent.cost <= most / 100_000 * (1 + 1e-9)
     assert all(child.spent.total_tokens <= own for child in children)
+
+
+@pytest.mark.parametrize(
+    ("most", "rate"), [(1.0, 1e-320), (1e300, 1e-9), (float("inf"), 1.0)]
+)
+def test_a_price_next_to_nothing_leaves_room_that_can_be_counted(
+    most: float, rate: float
+) -> None:
+    """There is more than any answer needs, and what is set aside is a plain number."""
+    account = Account(max_cost=most)
+    found = account.reserve(want(price=Price(input=0.0, output=rate)))
+    assert LEAST_OUTPUT < room(found) <= 2**53
