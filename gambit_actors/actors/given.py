@@ -63,6 +63,17 @@ def check_text(message: object) -> None:
         raise RequestError(msg) from problem
 
 
+def check_run_id(run_id: object) -> None:
+    """Refuse what is no id of a run, whatever store it is looked for in.
+
+    Raises:
+        RequestError: it is no text.
+    """
+    if not isinstance(run_id, str):
+        msg = f"the id of a run is a {type(run_id).__name__}, and has to be a text"
+        raise RequestError(msg)
+
+
 def _check_json(context: JSONValue) -> None:
     try:
         _encode(context)

@@ -7,6 +7,7 @@ import msgspec
 import trio
 
 from gambit_actors.actors.below import BelowFinder
+from gambit_actors.actors.given import check_run_id
 from gambit_actors.actors.loading import DeckLike, DeckLoader
 from gambit_actors.actors.options import RunOptions
 from gambit_actors.actors.program_cache import ProgramCache
@@ -85,6 +86,7 @@ class RunHistory:
             InvalidDeck: the deck has mistakes.
             StoreError: there is no such run, or its log cannot be read.
         """
+        check_run_id(run_id)
         read = await self._store.read_log(run_id)
         was_at = run_of(read.entries).path
         loaded = await self._decks.load(deck or was_at)
@@ -112,10 +114,11 @@ class RunHistory:
             items: how many items of its conversation are shared.
 
         Raises:
-            RequestError: the conversation is not that long, or it is part of another
-                run's.
+            RequestError: the conversation is not that long, it is part of another
+                run's, or ``items`` is no whole number.
             StoreError: there is no such run, or its log cannot be read.
         """
+        check_run_id(run_id)
         read = await self._store.read_log(run_id)
         other = run_of(read.entries)
         if other.root_run_id is not None:
@@ -135,6 +138,7 @@ class RunHistory:
             RequestError: it is part of another run.
             StoreError: there is no such run, or its log cannot be read.
         """
+        check_run_id(run_id)
         read = await self._store.read_log(run_id)
         if not read.entries:
             raise NoSuchRun(run_id, "the store")

@@ -15,6 +15,7 @@ from gambit_actors.actors.abandoning import abandon
 from gambit_actors.actors.actor import DeckActor
 from gambit_actors.actors.begun import BegunRun
 from gambit_actors.actors.below import BelowFinder
+from gambit_actors.actors.given import check_run_id
 from gambit_actors.actors.history import RunHistory
 from gambit_actors.actors.loading import DeckLike, DeckLoader
 from gambit_actors.actors.options import RunOptions
@@ -131,6 +132,7 @@ class RunTaker:
 
     async def _found(self, taking: TakingUp) -> FoundRun:
         run_id, options = taking.run_id, taking.options
+        check_run_id(run_id)
         read = await self._store.read_log(run_id)
         run = run_of(read.entries)
         if run.root_run_id is not None:

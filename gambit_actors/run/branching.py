@@ -61,6 +61,7 @@ _OF_THE_OTHER = (RunStarted, RunResumed, RunEnded)
 
 def _end_of(entries: Sequence[Entry], items: int) -> int:
     """Where what is shared ends."""
+    _check_items(items, whole=sum(isinstance(entry, ItemAdded) for entry in entries))
     count, end = 0, 0
     is_half = False
     for index, entry in enumerate(entries):
@@ -73,10 +74,18 @@ def _end_of(entries: Sequence[Entry], items: int) -> int:
             is_half = is_call and entry.source != "model"
         if is_item or (isinstance(entry, TurnEnded) and count >= items):
             end = index + 1
-    if count < items or items < 1:
-        msg = f"the conversation has {count} items: branch at 1 to {count}, not {items}"
-        raise RequestError(msg)
     return end
+
+
+def _check_items(items: object, *, whole: int) -> None:
+    """Refuse a place to branch at that a conversation does not have."""
+    if not isinstance(items, int) or isinstance(items, bool):
+        raise RequestError(f"items has to be a whole number, and is {items!r}")
+    if not whole:
+        raise RequestError("the conversation has no items yet: there is no branching")
+    if not 1 <= items <= whole:
+        msg = f"the conversation has {whole} items: branch at 1 to {whole}, not {items}"
+        raise RequestError(msg)
 
 
 def _is_unanswered(entry: Entry, answered: set[str]) -> bool:

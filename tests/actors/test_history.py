@@ -274,10 +274,35 @@ async def test_what_cannot_be_branched_is_said_in_words() -> None:
     length = len(items_in(store.logs[run_id].entries))
     async with opened(store, files()) as runtime:
         for count in (0, -1, length + 1):
-            with pytest.raises(RequestError, match=f"has {length} items|branch at 1"):
+            words = f"has {length} items: branch at 1 to {length}, not {count}$"
+            with pytest.raises(RequestError, match=words):
                 await runtime.history.branch(run_id, items=count)
         with pytest.raises(NoSuchRun):
             await runtime.history.branch("run-none", items=1)
+        for given in ("3", 2.5, True, None):
+            with pytest.raises(RequestError, match="items has to be a whole number"):
+                await runtime.history.branch(run_id, items=given)  # type: ignore[arg-type]  # that is the mistake
+        empty = await store.open_log(RunStarted(run_id="run-e", deck="PROMPT.md"))
+        await empty.aclose()
+        with pytest.raises(RequestError, match="has no items yet"):
+            await runtime.history.branch("run-e", items=1)
+
+
+@pytest.mark.parametrize("run_id", [5, None, ["run"]])
+async def test_what_is_no_text_is_the_id_of_no_run(run_id: str) -> None:
+    """What is asked of a run that is not named by a text is refused in words."""
+    async with opened(MemoryStore(keep=True), files()) as runtime:
+        history = runtime.history
+        for ask in (
+            history.replay(run_id),
+            history.result(run_id),
+            history.branch(run_id, items=1),
+            runtime.resume(run_id),
+            runtime.resume(run_id, message="Hi."),
+            runtime.reopen_session(run_id).__aenter__(),
+        ):
+            with pytest.raises(RequestError, match="the id of a run is a"):
+                await ask
 
 
 COUNTED = 'responseSchema = "/count.json"\n'
