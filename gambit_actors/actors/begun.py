@@ -10,6 +10,7 @@ import msgspec
 import trio
 
 from gambit_actors.actors.actor import DeckActor
+from gambit_actors.actors.failing import CallersOwn
 from gambit_actors.actors.mailboxes import Turn, ask_once
 from gambit_actors.actors.sessions import RunResult, Session, result_of
 from gambit_actors.actors.telling import error_of
@@ -62,28 +63,22 @@ class BegunRun(msgspec.Struct, frozen=True, eq=False):
         session = Session(
             self.actor, self.program, self.tree, mailbox=mailbox, answers=answers
         )
-        problem: Exception | None = None
-        with self._told(session):
+        with CallersOwn() as own, self._told(session):
             async with trio.open_nursery() as nursery:
                 self.tree.hook.start(nursery)
                 nursery.start_soon(self.actor.run, inbox, outbox)
                 try:
-                    if self.actor.opened is not None:
-                        await self.actor.opened.wait()
-                        session.last = self.actor.state.ended
-                    yield session
-                except Exception as raised:  # noqa: BLE001  # raised again below
-                    # The caller's own error: it leaves the block as it is, and not in
-                    # a group with what the actors had to say.
-                    problem = raised
+                    with own.kept():
+                        if self.actor.opened is not None:
+                            await self.actor.opened.wait()
+                            session.last = self.actor.state.ended
+                        yield session
                 finally:
                     session.end()
                     # The stop signal: who listens ends when there is nobody to hear.
                     mailbox.close()
                     if session.is_busy:
                         nursery.cancel_scope.cancel()
-        if problem is not None:
-            raise problem
 
     @contextmanager
     def _told(self, session: Session) -> Iterator[None]:

@@ -1,5 +1,11 @@
 """What went wrong, as far as it decides what happens next."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Self
+
+import trio
+
 from gambit_actors.errors import StoreError
 from gambit_actors.run.entries import Failure
 
@@ -27,3 +33,49 @@ def store_error_in(problem: BaseException) -> StoreError | None:
             if found is not None:
                 return found
     return None
+
+
+class CallersOwn:
+    """Keeps what a caller's block raises out of the nursery around it.
+
+    It leaves the block as it is, then, and not in a group with what the actors had to
+    say. That holds for the wish to end the program as well, of which Python takes no
+    notice inside of a group.
+    """
+
+    _Kept = (Exception, KeyboardInterrupt, SystemExit)
+
+    def __init__(self) -> None:
+        self._problem: BaseException | None = None
+
+    def __enter__(self) -> Self:
+        """Go around the nursery."""
+        return self
+
+    def __exit__(
+        self, _kind: object, raised: BaseException | None, _traceback: object
+    ) -> None:
+        """Raise what was kept."""
+        problem = self._problem
+        if problem is None:
+            return
+        # A mistake of ours comes first, unless the program is to end. That the block
+        # was cancelled as well does not: the caller had raised before it noticed.
+        if not (_is_mistake(raised) and isinstance(problem, Exception)):
+            raise problem
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Keep what is raised in this block, inside of the nursery's."""
+        try:
+            yield
+        except self._Kept as problem:
+            self._problem = problem
+
+
+def _is_mistake(raised: BaseException | None) -> bool:
+    """Whether tasks came to anything but being cancelled."""
+    if not isinstance(raised, BaseExceptionGroup):
+        return False
+    _cancels, others = raised.split(trio.Cancelled)
+    return others is not None

@@ -13,6 +13,7 @@ import msgspec
 import trio
 
 from gambit_actors.actors.actor import DeckActor
+from gambit_actors.actors.failing import CallersOwn
 from gambit_actors.actors.given import checked_context
 from gambit_actors.actors.mailboxes import Turn
 from gambit_actors.actors.options import check_whole
@@ -31,8 +32,8 @@ from gambit_actors.trace.live import LiveFeed, Subscription
 MAX_EVENTS = 1000
 """How many events of a stream may wait for a reader before the oldest are missed."""
 
-
 _OVER = "the session is over: its block was left"
+_GONE = (trio.BrokenResourceError, trio.ClosedResourceError)
 
 
 class RunResult(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -167,10 +168,9 @@ class Session:
         check_whole("max_events", max_events)
         context = self._begin(message, context)
         feed, tracer = LiveFeed(), self._tree.tracer
-        problem: Exception | None = None
         tracer.add(feed)
         try:
-            with feed.subscribe(max_events=max_events) as waiting:
+            with CallersOwn() as own, feed.subscribe(max_events=max_events) as waiting:
                 stream = TurnStream(waiting, self._actor.span)
                 async with trio.open_nursery() as nursery:
 
@@ -180,19 +180,17 @@ class Session:
                         feed.close()
 
                     nursery.start_soon(work)
-                    try:
+                    with own.kept():
                         yield stream
-                    except Exception as raised:  # noqa: BLE001  # raised again below
-                        problem = raised
                     nursery.cancel_scope.cancel()
         finally:
             tracer.remove(feed)
-        if problem is not None:
-            raise problem
 
     async def _ask(self, turn: Turn) -> RunResult:
         try:
-            self._mailbox.send_nowait(turn)
+            # An actor that was cancelled is gone: then there is no answer to wait for.
+            with contextlib.suppress(*_GONE):
+                self._mailbox.send_nowait(turn)
             self.last = await self._wait(turn)
         finally:
             self.is_busy = False

@@ -365,6 +365,45 @@ async def test_what_a_reader_raises_comes_out_plain() -> None:
         assert unbalanced(on.sink.events) == []
 
 
+@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, ValueError])
+@pytest.mark.parametrize("is_streamed", [True, False])
+@pytest.mark.parametrize("is_cancelled", [True, False])
+def test_what_ends_the_program_comes_out_plain(
+    kind: type[BaseException], *, is_streamed: bool, is_cancelled: bool
+) -> None:
+    """Raised in a block of ours, it is in no group: ``sys.exit(3)`` ends with 3."""
+    problem = kind(3)
+
+    async def ask() -> None:
+        async with stage(ONE, [Reply(text="Hi."), Reply(fault="hang")]) as on:
+            with trio.CancelScope() as scope:
+                async with on.runtime.open_session("PROMPT.md") as session:
+                    await session.send("Hi.")
+                    if is_cancelled:
+                        scope.cancel()
+                    if not is_streamed:
+                        raise problem
+                    async with session.stream("And now?"):
+                        raise problem
+
+    with pytest.raises(kind) as caught:
+        trio.run(ask)
+    assert caught.value is problem
+
+
+async def test_a_cancelled_block_is_cancelled() -> None:
+    """Nothing that is kept apart keeps a scope from ending the blocks inside it."""
+    async with stage(ONE, [Reply(text="Hi."), Reply(fault="hang")]) as on:
+        with trio.CancelScope() as scope:
+            async with on.runtime.open_session("PROMPT.md") as session:
+                await session.send("Hi.")
+                async with session.stream("And now?"):
+                    scope.cancel()
+                    await trio.lowlevel.checkpoint()
+        assert scope.cancelled_caught
+        assert on.runtime.snapshot() == ()
+
+
 @pytest.mark.parametrize("is_streamed", [True, False])
 async def test_a_provider_that_breaks_the_rules_hangs_nobody(is_streamed: bool) -> None:
     """What only a bug raises ends the session, in a group, and leaves nothing alive."""
