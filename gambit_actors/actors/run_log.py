@@ -78,22 +78,25 @@ class RunLog:
         self.state.feed_all(entries)
 
     async def open(self) -> None:
-        """Begin the log, or take in what is in it."""
-        state, secrets = self.state, self._tree.secrets
+        """Take in what is in the log, if there is one.
+
+        One that is new is made with what is first written: a conversation in which
+        nothing was ever said leaves no run behind.
+        """
         if self._reopened is None:
-            self._log = await self._tree.store.open_log(self._run)
-            self._log.hide(secrets)
-            state.feed(self._run)
-            return
-        self._log = self._reopened.log
-        self._log.hide(secrets)
-        state.feed_all(self._reopened.entries)
+            self.state.feed(self._run)
+        else:
+            self._log = self._reopened.log
+            self._log.hide(self._tree.secrets)
+            self.state.feed_all(self._reopened.entries)
         await trio.lowlevel.checkpoint_if_cancelled()
 
     async def append(self, entries: Sequence[Entry]) -> None:
         """Write entries down, then count them, then show them."""
         log = self._log
-        assert log is not None  # noqa: S101  # opened before the first turn
+        if log is None:
+            log = self._log = await self._tree.store.open_log(self._run)
+            log.hide(self._tree.secrets)
         held, self._held = self._held, ()
         written = [*held, *entries] if held else entries
         try:
@@ -120,7 +123,7 @@ class RunLog:
         """
         log, state = self._log, self.state
         if log is None:
-            return  # noqa: ASYNC910  # there is nothing to wait for
+            return  # noqa: ASYNC910  # nothing was written, or all of it has been
         try:
             if not (self.is_broken or state.is_over):
                 await log.append([ended])

@@ -116,8 +116,9 @@ class Session:
         """Bring a turn to its end that was interrupted in another process.
 
         Raises:
-            RequestError: there is none.
+            RequestError: there is none, or the log takes nothing more.
         """
+        self._check_log()
         if not self.is_unfinished:
             msg = "the last turn was not interrupted: say something with send"
             raise RequestError(msg)
@@ -138,7 +139,8 @@ class Session:
 
         Raises:
             RequestError: the context does not fit, somebody has to speak first, the
-                last answer is still being waited for, or the session is over.
+                last answer is still being waited for, the log takes nothing more, or
+                the session is over.
         """
         context = self._begin(message, context)
         return await self._ask(Turn(context=context, message=message))
@@ -218,6 +220,7 @@ class Session:
 
     def _begin(self, message: str | None, context: JSONValue) -> JSONValue:
         """Take a turn if there is one to have; gives the context as it is to be."""
+        self._check_log()
         if self.is_unfinished:
             msg = "the last turn was interrupted: bring it to its end with go_on first"
             raise RequestError(msg)
@@ -225,6 +228,13 @@ class Session:
         context = checked_context(self._program, message, context, is_first=is_first)
         self._take_turn()
         return context
+
+    def _check_log(self) -> None:
+        """Refuse to go on when what is said could not be kept any more."""
+        failure = self.last.failure if self.last else None
+        if failure is not None and failure.code == "store_failed":
+            msg = f"the log of run {self.run_id} takes nothing more: {failure.message}"
+            raise RequestError(msg)
 
     def _take_turn(self) -> None:
         if self.is_busy:

@@ -168,7 +168,13 @@ class DiskStore:
         await trio.lowlevel.checkpoint_if_cancelled()
         path, writers = self._text_path_of(run.run_id), self._opened()
         self._reserve(run.run_id, writers)
-        file = LogFile(path, self._descriptors, self._calls, is_named=self._keeps_names)
+        file = LogFile(
+            path,
+            self._descriptors,
+            self._calls,
+            is_named=self._keeps_names,
+            is_below=run.parent_run_id is not None,
+        )
         lines = LineWriter(writers.id)
         log = DiskLog(
             run.run_id,

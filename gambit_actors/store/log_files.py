@@ -65,6 +65,7 @@ class FileCalls(msgspec.Struct, frozen=True, kw_only=True):
     fsync: Callable[[int], None] = os.fsync
     ftruncate: Callable[[int, int], None] = os.ftruncate
     fstat: Callable[[int], os.stat_result] = os.fstat
+    unlink: Callable[[str], None] = os.unlink
     close: Callable[[int], None] = os.close
     keeps_names: Callable[[str], bool] = keeps_names
     now: Callable[[], float] = time.perf_counter
@@ -81,12 +82,23 @@ class FoundFile(msgspec.Struct, frozen=True, kw_only=True):
     size: int
 
 
-def broken(path: str, problem: OSError, *, deed: str = "written") -> LogBroken:
-    """Make the error that says what the system said, and what can be done."""
+def broken(
+    path: str, problem: OSError, *, deed: str = "written", is_new: bool = False
+) -> LogBroken:
+    """Make the error that says what the system said, and what can be done.
+
+    Args:
+        path: what cannot be used.
+        problem: why.
+        deed: for what it cannot be used.
+        is_new: whether it is a run of which nothing is kept yet.
+    """
     number = problem.errno or 0
     advice = _ADVICE.get(number, "see to what is there, then resume the run")
     if number == errno.EEXIST and deed == "written":
         advice = "resume that run, or choose another id"
+    elif is_new:
+        advice = advice.replace("resume the run", "try again")
     return LogBroken(
         path,
         errno=number,
@@ -168,6 +180,7 @@ class LogFile:
     Args:
         path: where it is, or is to be.
         found: what was found there, for a log that is gone on with.
+        is_below: whether it is of a run below another, with which it is resumed.
         is_named: whether its name is on the disk when it is synced, without its folder
             being synced, too.
 
@@ -180,6 +193,7 @@ class LogFile:
         "_descriptors",
         "_fault",
         "_identity",
+        "_is_below",
         "_is_named",
         "path",
         "size",
@@ -193,12 +207,14 @@ class LogFile:
         *,
         found: FoundFile | None = None,
         is_named: bool = False,
+        is_below: bool = False,
     ) -> None:
         self.path = path
         self.size = found.size if found else 0
         self._identity = found.identity if found else None
         # Of one that was found, nobody knows: who made it may have been killed before.
         self._is_named = is_named
+        self._is_below = is_below
         self._descriptors = descriptors
         self._calls = calls
         self._fault: Callable[[], StoreError] | None = None
@@ -217,6 +233,8 @@ class LogFile:
             # If this does not work either, there is a torn tail: readers know those.
             with suppress(OSError):
                 self._calls.ftruncate(descriptor, self.size)
+                if not self.size:
+                    self._remove_empty(descriptor)
             raise self.fail(problem) from problem
         self.size += len(data)
 
@@ -267,8 +285,9 @@ class LogFile:
 
     def fail(self, problem: OSError) -> LogBroken:
         """Have nothing more written, because of a problem; give the error for it."""
-        self._give_up(lambda: broken(self.path, problem))
-        return broken(self.path, problem)
+        is_new = not (self.size or self._is_below)
+        self._give_up(lambda: broken(self.path, problem, is_new=is_new))
+        return broken(self.path, problem, is_new=is_new)
 
     def close(self) -> None:
         """Let go of the descriptor. The log can still be written to."""
@@ -317,6 +336,12 @@ class LogFile:
             if not taken:
                 raise OSError(errno.EIO, "it takes nothing, and does not say why")
             rest = rest[taken:]
+
+    def _remove_empty(self, descriptor: int) -> None:
+        """Remove the file that was just made, of which nothing is kept."""
+        there, ours = os.stat(self.path), self._calls.fstat(descriptor)  # noqa: PTH116  (text)
+        if os.path.samestat(there, ours) and not ours.st_size:
+            self._calls.unlink(self.path)
 
     def _lose(self, reason: str) -> LogLost:
         self._give_up(lambda: LogLost(self.path, reason))

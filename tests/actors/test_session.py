@@ -441,13 +441,15 @@ async def test_a_session_does_one_thing_at_a_time() -> None:
 
 @pytest.mark.parametrize("turns", [0, 1])
 async def test_an_idle_session_closes_by_being_left(turns: int) -> None:
-    """Nothing has to be cancelled for it, and the log gets its ending."""
+    """Nothing has to be cancelled for it, and a log that was begun gets its ending."""
     async with stage(ONE, [Reply(text="Hi.")]) as on:
         async with on.runtime.open_session("PROMPT.md") as session:
             for _ in range(turns):
                 await session.send("Hi.")
             await wait_all_tasks_blocked()
         assert on.runtime.snapshot() == ()
-        assert isinstance(on.entries()[-1], RunEnded)
+        assert [type(log.entries[-1]) for log in on.store.logs.values()] == (
+            [RunEnded] * turns  # Where nothing was said, there is nothing to keep.
+        )
         with pytest.raises(RequestError, match="the session is over"):
             await session.send("Hi.")

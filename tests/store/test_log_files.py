@@ -95,6 +95,50 @@ def test_a_full_disk_gets_nothing_of_a_batch(tmp_path: Path, room: int) -> None:
     assert caught.value is not again.value
 
 
+@pytest.mark.parametrize("room", [0, 3])
+def test_a_log_of_which_nothing_is_kept_leaves_no_file(
+    tmp_path: Path, room: int
+) -> None:
+    """There is no run to resume then, and nobody is told to."""
+    disk, path = Disk(), tmp_path / "a.jsonl"
+    disk.room = room
+    file = file_at(path, disk)
+    for _ in range(2):
+        with pytest.raises(LogBroken, match=r"free some space, then try again$"):
+            file.append(b"12345678\n")
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_new_log_below_another_is_resumed_with_it(tmp_path: Path) -> None:
+    """It leaves no file, either, and the run that it is a part of can go on."""
+    disk, path = Disk(), tmp_path / "a.jsonl"
+    disk.room = 0
+    file = LogFile(str(path), Descriptors(1, disk.calls), disk.calls, is_below=True)
+    with pytest.raises(LogBroken, match=r"free some space, then resume the run$"):
+        file.append(b"12345678\n")
+
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("text", ["", "theirs"])
+def test_what_somebody_else_put_there_is_not_removed(tmp_path: Path, text: str) -> None:
+    """A log that could not be begun removes the file that it made, and no other."""
+    disk, path = Disk(), tmp_path / "a.jsonl"
+    disk.piece = 3
+
+    def replace() -> None:
+        path.unlink()
+        path.write_text(text)
+        disk.room = 0
+
+    disk.on_write = replace
+    with pytest.raises(LogBroken):
+        file_at(path, disk).append(b"12345678\n")
+
+    assert path.read_text() == text
+
+
 def test_a_disk_that_takes_nothing_back_leaves_a_torn_tail(tmp_path: Path) -> None:
     """If cutting off fails as well, readers find the batches before, and a tail."""
     disk, path = Disk(), tmp_path / "a.jsonl"

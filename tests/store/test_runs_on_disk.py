@@ -13,7 +13,7 @@ from gambit_actors.actors.hook import ExternalCall
 from gambit_actors.actors.options import RunOptions
 from gambit_actors.actors.runtime import open_runtime
 from gambit_actors.actors.sessions import RunResult
-from gambit_actors.errors import NoSuchRun
+from gambit_actors.errors import NoSuchRun, RequestError
 from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.providers.scripted import ScriptedProvider
 from gambit_actors.providers.scripts import Call, Reply
@@ -132,6 +132,49 @@ class WearingOut:
             self._left -= 1
             if self._left < 0:
                 raise OSError(self._number, os.strerror(self._number))
+
+
+@pytest.mark.parametrize("writes", [0, 1])
+async def test_a_session_whose_log_broke_says_so(tmp_path: Path, writes: int) -> None:
+    """Whatever is said next is refused for the same reason, with what can be done."""
+    disk = WearingOut("write", writes, errno.ENOSPC)
+    async with (
+        DiskStore(tmp_path, calls=disk.calls) as store,
+        open_runtime(
+            ScriptedProvider([Reply(text="Hi.", times=0)]),
+            reader=Texts({"PROMPT.md": root()}),
+            store=store,
+        ) as runtime,
+        runtime.open_session("PROMPT.md") as session,
+    ):
+        failure = (await session.send("Hi.")).failure
+        assert failure is not None
+        assert failure.code == "store_failed"
+        advice = "resume the run" if writes else "try again"
+        assert failure.message.endswith(f"free some space, then {advice}")
+        for ask in (session.send("And now?"), session.go_on()):
+            with pytest.raises(RequestError) as caught:
+                await ask
+            assert str(caught.value) == (
+                f"the log of run {session.run_id} takes nothing more: {failure.message}"
+            )
+        assert len(await store.run_ids()) == writes
+
+
+async def test_a_session_in_which_nothing_is_said_leaves_no_run(tmp_path: Path) -> None:
+    """Neither one that is only opened, nor one whose first request is refused."""
+    async with (
+        DiskStore(tmp_path) as store,
+        open_runtime(
+            ScriptedProvider([]), reader=Texts({"PROMPT.md": root()}), store=store
+        ) as runtime,
+    ):
+        async with runtime.open_session("PROMPT.md"):
+            pass
+        async with runtime.open_session("PROMPT.md") as session:
+            with pytest.raises(RequestError, match="not text that can be sent"):
+                await session.send("\ud800")
+        assert await store.run_ids() == []
 
 
 WORDS = {errno.ENOSPC: "No space left", errno.EIO: "Input/output error"}
