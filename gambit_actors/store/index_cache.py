@@ -34,8 +34,12 @@ _ENCODER = msgspec.json.Encoder()
 
 def load_index(folder: Path) -> dict[str, LogEnds]:
     """What is known of the logs of a folder, by their runs; maybe nothing."""
+    path = folder / INDEX_NAME
     try:
-        head, _, body = (folder / INDEX_NAME).read_bytes().partition(b"\n")
+        # Asked first, because opening a pipe waits for somebody to write.
+        if not path.is_file():
+            return {}
+        head, _, body = path.read_bytes().partition(b"\n")
         header = _HEADER.decode(head)
         if header.index != _VERSION or header.crc != crc32(body):
             return {}

@@ -10,6 +10,7 @@ Blocks; reads, and changes nothing.
 
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 from zlib import crc32
@@ -113,6 +114,23 @@ def read_ends(path: Path) -> LogEnds:
         except _UNREADABLE:
             pass
     return _from_all(path, status)
+
+
+def unread_ends(path: Path, problem: OSError) -> LogEnds:
+    """What is known of a log that cannot be read: its file, if that."""
+    size, changed = 0, 0
+    with suppress(OSError):
+        status = path.lstat()
+        size, changed = status.st_size, status.st_mtime_ns
+    reason = f"it cannot be read ({problem.strerror or problem})"
+    return LogEnds(
+        run_id=path.stem,
+        size=size,
+        mtime_ns=changed,
+        started=changed / 1e9,
+        last=changed / 1e9,
+        damage=Damage(line=1, offset=0, reason=reason),
+    )
 
 
 def _from_ends(path: Path, file: BinaryIO, status: os.stat_result) -> LogEnds:

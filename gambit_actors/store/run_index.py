@@ -25,7 +25,7 @@ import msgspec
 from gambit_actors.errors import NoSuchRun, RequestError, StoreError
 from gambit_actors.openresponses.responses import Usage
 from gambit_actors.store.index_cache import load_index, save_index
-from gambit_actors.store.log_ends import SUFFIX, Damage, LogEnds, read_ends
+from gambit_actors.store.log_ends import SUFFIX, Damage, LogEnds, read_ends, unread_ends
 from gambit_actors.store.log_files import FileCalls, broken, sync_folder
 from gambit_actors.store.turns import alive_writers, turn_of
 
@@ -120,7 +120,7 @@ def list_runs(
     """List the runs of a folder, those that were written to last in front.
 
     Runs below another are not listed; their bytes count with their root's. A log whose
-    end or beginning is damaged is listed as such.
+    end or beginning is damaged, or that cannot be read, is listed as such.
 
     Args:
         folder: the folder of a store.
@@ -142,7 +142,7 @@ def list_runs(
         and (since is None or run.last >= since)
         and (deck is None or not run.deck or _is_like(run, deck))
     ]
-    found.sort(key=lambda run: (-run.last, run.run_id))
+    found.sort(key=_newest_first)
     return found[:limit]
 
 
@@ -160,17 +160,19 @@ def find_run(folder: str | os.PathLike[str], prefix: str) -> RunSummary:
     if _RUN_ID.fullmatch(prefix) and (path / f"{prefix}{SUFFIX}").is_file():
         return _Folder(folder, only=prefix).summaries[0]
     if prefix == LAST:
-        newest = list_runs(folder, limit=1)
-        if not newest:
+        runs = _Folder(folder)
+        # Nobody knows when anything was last written to a log that cannot be read.
+        known = [run for run in runs.roots() if runs.may_be_read([run])]
+        if not known:
             raise NoSuchRun(prefix, str(path))
-        return newest[0]
-    runs = _Folder(folder, prefix=prefix).summaries if prefix else []
-    runs = [run for run in runs if run.root_run_id is None] or runs
-    if not runs:
+        return min(known, key=_newest_first)
+    found = _Folder(folder, prefix=prefix).summaries if prefix else []
+    found = [run for run in found if run.root_run_id is None] or found
+    if not found:
         raise NoSuchRun(prefix, str(path))
-    if len(runs) > 1:
-        raise AmbiguousRun(prefix, sorted(run.run_id for run in runs))
-    return runs[0]
+    if len(found) > 1:
+        raise AmbiguousRun(prefix, sorted(run.run_id for run in found))
+    return found[0]
 
 
 def prune(
@@ -183,7 +185,8 @@ def prune(
 ) -> list[RunSummary]:
     """Remove runs that nobody has written to for long, with all runs below them.
 
-    What is being written stays, always. What has not ended stays as well (interrupted,
+    What is being written stays, always, and so does what cannot be read: somebody else
+    may be writing it. What has not ended stays as well (interrupted,
     waiting or damaged), unless told.
 
     Args:
@@ -205,7 +208,7 @@ def prune(
     removed = []
     for root in runs.roots():
         family = runs.family(root)
-        if max(run.last for run in family) > until:
+        if max(run.last for run in family) > until or not runs.may_be_read(family):
             continue
         if not all(_may_go(run, root, is_any=include_interrupted) for run in family):
             continue
@@ -221,6 +224,10 @@ def _may_go(run: RunSummary, root: RunSummary, *, is_any: bool) -> bool:
         return False
     # What has ended takes what is below it along, however that was left.
     return is_any or root.status in ENDED
+
+
+def _newest_first(run: RunSummary) -> tuple[float, str]:
+    return -run.last, run.run_id
 
 
 def _is_like(run: RunSummary, glob: str) -> bool:
@@ -244,6 +251,7 @@ class _Folder:
         only: str | None = None,
     ) -> None:
         self._folder = Path(folder).absolute()
+        self._unread: set[str] = set()
         try:
             self._ends = self._look(prefix) if only is None else self._look_at(only)
             alive = alive_writers(self._folder, [ends.writer for ends in self._ends])
@@ -263,6 +271,10 @@ class _Folder:
             for run in self.summaries
             if run.root_run_id not in names
         ]
+
+    def may_be_read(self, family: Sequence[RunSummary]) -> bool:
+        """Whether it is known of all of these how they are doing."""
+        return self._unread.isdisjoint(run.run_id for run in family)
 
     def family(self, root: RunSummary) -> list[RunSummary]:
         """A run and all below it, the run itself last."""
@@ -315,20 +327,25 @@ class _Folder:
         return msgspec.structs.replace(run, bytes=size)
 
     def _look_at(self, run_id: str) -> list[LogEnds]:
-        return [read_ends(self._folder / f"{run_id}{SUFFIX}")]
+        path = self._folder / f"{run_id}{SUFFIX}"
+        try:
+            return [read_ends(path)]
+        except OSError as problem:
+            return [unread_ends(path, problem)]
 
     def _look(self, prefix: str) -> list[LogEnds]:
         """Find out about each log, from the cache where that is up to date."""
         cached = load_index(self._folder)
         found: list[LogEnds] = []
+        unread: list[LogEnds] = []
         changes = 0
         with os.scandir(self._folder) as entries:
             for entry in entries:
                 name = entry.name
                 if not name.startswith(prefix) or not _LOG_NAME.fullmatch(name):
                     continue
+                ends = cached.get(name[: -len(SUFFIX)])
                 try:
-                    ends = cached.get(name[: -len(SUFFIX)])
                     if ends is None or not _is_same(ends, entry.stat()):
                         if not entry.is_file():
                             continue
@@ -336,10 +353,15 @@ class _Folder:
                         changes += 1
                 except FileNotFoundError:
                     continue  # It was removed meanwhile.
+                except OSError as problem:
+                    # Not remembered: what keeps us from it leaves no trace in it.
+                    unread.append(unread_ends(Path(entry.path), problem))
+                    continue
                 found.append(ends)
         if not prefix and (changes or len(found) != len(cached)):
             save_index(self._folder, found)
-        return found
+        self._unread = {ends.run_id for ends in unread}
+        return [*found, *unread]
 
 
 def _is_same(ends: LogEnds, status: os.stat_result) -> bool:

@@ -113,8 +113,10 @@ class Writers:
             OSError: there can be no lock here.
         """
         for path in self._folder.glob(f"*{_SUFFIX}"):
+            # What is not ours to open is not ours to remove, either.
             if not _is_held(path):
-                path.unlink(missing_ok=True)
+                with suppress(OSError):
+                    path.unlink(missing_ok=True)
         path = self._path(self.id)
         lock = os.open(path, _OPEN | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
         try:
@@ -137,8 +139,7 @@ class Writers:
     def holder(self, writer: str) -> Owner | None:
         """Who holds the lock of a writer; None if it is gone. Have the turn for this.
 
-        Raises:
-            OSError: it cannot be found out.
+        One that cannot be looked at counts as held: by whom, is not known.
         """
         path = self._path(writer)
         if not _WRITER_ID.fullmatch(writer) or not _is_held(path):
@@ -153,13 +154,18 @@ class Writers:
 
 
 def _is_held(path: Path) -> bool:
+    """Whether somebody has a lock, or may have it."""
     try:
         # To write, because on a network disk only such a file can be locked.
         descriptor = os.open(path, _OPEN)
     except FileNotFoundError:
         return False
+    except OSError:
+        return True  # Another user's, maybe: who knows.
     try:
         return not try_lock(descriptor)
+    except OSError:
+        return True
     finally:
         os.close(descriptor)
 

@@ -1,5 +1,6 @@
 """Runs are listed, found and pruned from the ends of their logs alone."""
 
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -163,6 +164,49 @@ def test_a_damaged_log_is_listed_with_its_place(
     assert load_index(tmp_path)["run-a"].damage == run.damage
 
 
+def circle(folder: Path, run_id: str) -> None:
+    """A log that nobody can read, not even root: a link that leads to itself."""
+    (folder / f"{run_id}.jsonl").symlink_to(f"{run_id}.jsonl")
+
+
+def test_a_log_that_cannot_be_read_is_in_nobodys_way(tmp_path: Path) -> None:
+    """It is listed as damaged and never removed; the others are found and pruned."""
+    write(tmp_path, "run-a", DONE)
+    circle(tmp_path, "run-b")
+    for _ in range(2):
+        assert told(tmp_path) == [("run-b", "damaged"), ("run-a", "completed")]
+        assert list(load_index(tmp_path)) == ["run-a"]
+    damage = find_run(tmp_path, "run-b").damage
+    assert damage is not None
+    assert damage.reason == "it cannot be read (Too many levels of symbolic links)"
+    assert find_run(tmp_path, "last").run_id == "run-a"
+    removed = prune(tmp_path, keep_seconds=-10, include_interrupted=True)
+    assert [run.run_id for run in removed] == ["run-a"]
+    assert told(tmp_path) == [("run-b", "damaged")]
+    with pytest.raises(NoSuchRun):
+        find_run(tmp_path, "last")
+
+
+def test_a_log_that_is_not_ours_to_read_is_damaged_until_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What keeps us from it is not remembered, because it leaves no trace in it."""
+    path = write(tmp_path, "run-a", DONE)
+
+    def refused(_path: Path) -> LogEnds:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run_index, "read_ends", refused)
+        assert told(tmp_path) == [("run-a", "damaged")]
+        damage = find_run(tmp_path, "run-a").damage
+        assert damage is not None
+        assert damage.reason == "it cannot be read (Permission denied)"
+        assert prune(tmp_path, keep_seconds=-10, include_interrupted=True) == []
+    assert told(tmp_path) == [("run-a", "completed")]
+    assert path.exists()
+
+
 def test_a_log_under_the_name_of_another_is_damaged(tmp_path: Path) -> None:
     """The first line has to be that of the run that the file is called by."""
     write(tmp_path, "run-a", DONE).rename(tmp_path / "run-c.jsonl")
@@ -246,6 +290,15 @@ def test_what_is_known_is_kept_and_made_anew(
         assert len(read) == 2
     (tmp_path / "run-b.jsonl").unlink()
     assert len(told(tmp_path)) == 1
+    assert list(load_index(tmp_path)) == ["run-a"]
+
+
+def test_an_index_that_is_no_file_is_passed_over(tmp_path: Path) -> None:
+    """A pipe in its place is not waited for, and gives way to the index."""
+    write(tmp_path, "run-a", DONE)
+    os.mkfifo(tmp_path / INDEX_NAME)
+    assert load_index(tmp_path) == {}
+    assert told(tmp_path) == [("run-a", "completed")]
     assert list(load_index(tmp_path)) == ["run-a"]
 
 

@@ -89,6 +89,22 @@ def test_a_lock_that_cannot_be_read_is_held_all_the_same(tmp_path: Path) -> None
     two.close()
 
 
+def test_a_lock_that_is_not_ours_to_open_is_held_and_left_alone(
+    tmp_path: Path,
+) -> None:
+    """It keeps no store from opening, and nobody is told that its writer is gone."""
+    (tmp_path / ".writers").mkdir()
+    folder, link = (tmp_path / ".writers" / f"{name}.lock" for name in "xy")
+    folder.mkdir()
+    link.symlink_to(link)
+    writers = opened(tmp_path)
+
+    assert writers.holder("x") is not None
+    assert writers.holder("y") is not None
+    assert locks(tmp_path) == sorted([f"{writers.id}.lock", "x.lock", "y.lock"])
+    writers.close()
+
+
 @pytest.mark.parametrize("name", ["", "../../a", "a/b", ".a", "a\0b", "a" * 200, "é"])
 def test_a_log_cannot_name_any_file_as_its_writer(tmp_path: Path, name: str) -> None:
     """What is no id of ours is nobody, and no path."""
