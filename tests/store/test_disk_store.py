@@ -5,6 +5,7 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
+import msgspec
 import pytest
 import trio
 from hypothesis import HealthCheck, given, settings
@@ -21,6 +22,7 @@ from gambit_actors.run.ports import ItemLog, LogStore
 from gambit_actors.run.states import state_from_entries
 from gambit_actors.store.disk_store import DiskStore
 from gambit_actors.store.log_lines import Torn, read_lines
+from gambit_actors.store.syncing import Durability
 from tests.run.entry_strategies import batches
 from tests.store.disks import Disk
 from tests.store.logs import (
@@ -336,3 +338,38 @@ async def test_a_large_log_is_read_in_pieces(tmp_path: Path) -> None:
 
     contents = await DiskStore(tmp_path).read_log("run_1")
     assert contents.entries == [START] + [large, KEPT] * 4
+
+
+async def test_leaving_a_store_is_not_cancelled(tmp_path: Path) -> None:
+    """What it owes the disk is synced, and its lock is gone, however it is left."""
+    disk = Disk()
+    with trio.CancelScope() as scope:
+        async with DiskStore(tmp_path, calls=disk.calls) as store:
+            for number in range(3):
+                run = RunStarted(run_id=f"run_{number}", deck="d")
+                await (await store.open_log(run)).append([KEPT])
+            assert disk.done["fdatasync"] == 0
+            scope.cancel()
+
+    assert disk.done["fdatasync"] == 3
+    assert list((tmp_path / ".writers").glob("*.lock")) == []
+
+
+@pytest.mark.parametrize(
+    ("durability", "synced"), [("pass", ["", "a", "a/b"]), ("none", [])]
+)
+async def test_the_names_of_folders_that_are_made_are_synced(
+    tmp_path: Path, durability: Durability, synced: list[str]
+) -> None:
+    """Else a crash of the machine could take a store along with all that is in it."""
+    opened: list[str] = []
+
+    def opening(path: str, flags: int, mode: int) -> int:
+        opened.append(path)
+        return os.open(path, flags, mode)
+
+    calls = msgspec.structs.replace(Disk().calls, open=opening)
+    async with DiskStore(tmp_path / "a/b/c", durability=durability, calls=calls):
+        pass
+
+    assert sorted(opened) == [str(tmp_path / folder) for folder in synced]

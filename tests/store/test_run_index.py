@@ -293,6 +293,19 @@ def test_what_is_known_is_kept_and_made_anew(
     assert list(load_index(tmp_path)) == ["run-a"]
 
 
+def test_an_index_that_was_tampered_with_is_made_anew(tmp_path: Path) -> None:
+    """Though each of its lines can be read, they are not those that were written."""
+    write(tmp_path, "run-a", DONE)
+    told(tmp_path)
+    index = tmp_path / INDEX_NAME
+    kept = index.read_bytes()
+    index.write_bytes(kept.replace(b'"completed"', b'"cancelled"'))
+    assert index.read_bytes() != kept
+    assert load_index(tmp_path) == {}
+    assert told(tmp_path) == [("run-a", "completed")]
+    assert index.read_bytes() == kept
+
+
 def test_an_index_that_is_no_file_is_passed_over(tmp_path: Path) -> None:
     """A pipe in its place is not waited for, and gives way to the index."""
     write(tmp_path, "run-a", DONE)
@@ -327,6 +340,41 @@ def test_pruning_removes_a_run_with_all_below_it(tmp_path: Path) -> None:
     assert left == ["run-c", "run-d", "run-e"]
     more = prune(tmp_path, keep_seconds=500.0, now=1000.0, include_interrupted=True)
     assert sorted(run.run_id for run in more) == ["run-c", "run-e"]
+
+
+@pytest.mark.parametrize("written", [900.0, 498.0])
+def test_a_run_is_as_old_as_the_newest_below_it(tmp_path: Path, written: float) -> None:
+    """A root that is old stays with what was written below it lately."""
+    write(tmp_path, "run-a", DONE)
+    write(tmp_path, "run-b", DONE, root="run-a", at=written)
+    removed = prune(tmp_path, keep_seconds=500.0, now=1000.0)
+    assert [run.run_id for run in removed] == ([] if written > 500.0 else ["run-a"])
+    assert len(list(tmp_path.glob("run*"))) == (2 if written > 500.0 else 0)
+
+
+@pytest.mark.parametrize("removals", [0, 1, 2])
+def test_pruning_that_was_cut_off_is_finished_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, removals: int
+) -> None:
+    """The root goes last: without it, what it had left below would count as a run."""
+    write(tmp_path, "run-a", DONE)
+    for name in ("run-b", "run-c"):
+        write(tmp_path, name, root="run-a")
+    unlink, left = Path.unlink, iter([True] * removals)
+
+    def wearing_out(path: Path, *, missing_ok: bool = False) -> None:
+        if not next(left, False):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        unlink(path, missing_ok=missing_ok)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", wearing_out)
+        with pytest.raises(LogBroken, match="Input/output error"):
+            prune(tmp_path, keep_seconds=500.0, now=1000.0)
+
+    assert told(tmp_path) == [("run-a", "completed")]
+    assert len(prune(tmp_path, keep_seconds=500.0, now=1000.0)) == 1
+    assert list(tmp_path.glob("run*")) == []
 
 
 async def test_pruning_never_removes_what_is_being_written(tmp_path: Path) -> None:

@@ -347,6 +347,41 @@ async def test_an_append_that_began_is_not_cancelled(tmp_path: Path) -> None:
         ]
 
 
+async def test_a_sync_that_waits_for_a_thread_is_not_cancelled(
+    tmp_path: Path,
+) -> None:
+    """What is written already is synced before its append returns, in spite of it."""
+    disk, returned = Disk(), list[DiskLog]()
+    async with DiskStore(tmp_path, calls=disk.calls) as store:
+        await warmed(disk, store)
+        logs = [
+            await store.open_log(RunStarted(run_id=f"other_{number}", deck="d"))
+            for number in range(SYNC_THREADS + 1)
+        ]
+        scope = trio.CancelScope()
+
+        async def append_last() -> None:
+            with scope:
+                await logs[-1].append([STARTED])
+                returned.append(logs[-1])
+
+        disk.gate.clear()
+        async with trio.open_nursery() as nursery:
+            for log in logs[:-1]:
+                nursery.start_soon(log.append, [STARTED])
+            while disk.waiting < SYNC_THREADS:  # noqa: ASYNC110  # threads wait
+                await trio.sleep(0.001)
+            nursery.start_soon(append_last)
+            await trio.testing.wait_all_tasks_blocked()
+            scope.cancel()
+            await trio.testing.wait_all_tasks_blocked()
+            assert returned == []
+            disk.gate.set()
+
+    assert returned == [logs[-1]]
+    assert disk.done["fdatasync"] == SYNC_THREADS + 2
+
+
 async def test_an_append_that_waits_in_line_can_be_cancelled(tmp_path: Path) -> None:
     """Of what was cancelled before it was written, nothing is in the log."""
     disk = Disk()
