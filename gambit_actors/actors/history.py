@@ -1,5 +1,6 @@
 """What can be done with runs that are over: look again, and begin another like one."""
 
+import contextlib
 from collections.abc import Sequence
 from functools import partial
 
@@ -15,18 +16,22 @@ from gambit_actors.actors.resuming import run_of
 from gambit_actors.actors.sessions import RunResult, recorded_result
 from gambit_actors.actors.trees import PastRun, new_id
 from gambit_actors.errors import NoSuchRun, RequestError
+from gambit_actors.openresponses.items import FunctionCallOutput
 from gambit_actors.run.branching import begin_branch, branch_entries
 from gambit_actors.run.endings import run_ended
 from gambit_actors.run.entries import (
+    CallEnded,
     CallStarted,
     ChildStarted,
     Entry,
     ItemAdded,
     RunEnded,
+    RunResumed,
+    TurnEnded,
 )
 from gambit_actors.run.ports import LogStore
 from gambit_actors.run.programs import Program
-from gambit_actors.run.replaying import Replayed, replay
+from gambit_actors.run.replaying import Replayed, replay, with_uncompared
 from gambit_actors.run.states import state_from_entries
 from gambit_actors.run.steps import MAX_PASSES
 
@@ -72,7 +77,8 @@ class RunHistory:
     ) -> tuple[ReplayedRun, ...]:
         """Decide anew what a run did, and all below it, and compare with its log.
 
-        No model is asked, and nothing is carried out.
+        No model is asked, and nothing is carried out. What cannot be compared any more,
+        because a log or a deck below is gone, is a difference.
 
         Args:
             run_id: the run.
@@ -177,26 +183,98 @@ class RunHistory:
         run = run_of(entries)
         max_passes = program.deck.guardrails.max_passes or max_passes
         again = partial(replay, program, entries, max_passes=max_passes)
+        replayed = await trio.to_thread.run_sync(again)
+        place = len(found)
         found.append(
             ReplayedRun(
-                run_id=run.run_id,
-                deck=run.deck,
-                depth=run.depth,
-                replayed=await trio.to_thread.run_sync(again),
+                run_id=run.run_id, deck=run.deck, depth=run.depth, replayed=replayed
             )
         )
         items = [entry.item for entry in entries if isinstance(entry, ItemAdded)]
-        seen: set[str] = set()
-        for entry in entries:
-            if not isinstance(entry, CallStarted | ChildStarted):
-                continue
-            if entry.run_id is None or entry.run_id in seen:
-                continue
-            seen.add(entry.run_id)
+        for index, entry in _begun_below(entries):
             below = await finder.find(program, items, entry)
-            try:
-                read = await self._store.read_log(entry.run_id)
-            except NoSuchRun:
-                continue  # It was about to begin.
-            if below is not None and read.entries:
-                await self._replay(below, read.entries, finder, found, max_passes)
+            log = await self._log_below(entry)
+            lack = _lack(
+                entries[index:], entry, has_log=bool(log), has_deck=bool(below)
+            )
+            if lack is not None:
+                replayed = with_uncompared(replayed, entry, index=index, words=lack)
+                found[place] = msgspec.structs.replace(found[place], replayed=replayed)
+            elif below is not None and log:
+                await self._replay(below, log, finder, found, max_passes)
+
+    async def _log_below(self, entry: CallStarted | ChildStarted) -> Sequence[Entry]:
+        """The log that an entry speaks of; empty if it is not there."""
+        try:
+            return (await self._store.read_log(entry.run_id or "")).entries
+        except NoSuchRun:
+            return ()  # noqa: ASYNC910  # it has looked
+
+
+def _begun_below(
+    entries: Sequence[Entry],
+) -> list[tuple[int, CallStarted | ChildStarted]]:
+    """What begins the runs below, with its place; the last where one began again."""
+    found: dict[str, tuple[int, CallStarted | ChildStarted]] = {}
+    for index, entry in enumerate(entries):
+        if isinstance(entry, CallStarted | ChildStarted) and entry.run_id is not None:
+            found[entry.run_id] = (index, entry)
+    return list(found.values())
+
+
+def _lack(
+    entries: Sequence[Entry],
+    entry: CallStarted | ChildStarted,
+    *,
+    has_log: bool,
+    has_deck: bool,
+) -> str | None:
+    """Why a run below cannot be compared, if that has to be said.
+
+    Args:
+        entries: the log above it, from where it began.
+        entry: the first of those.
+        has_log: whether it has a log.
+        has_deck: whether its deck is there.
+    """
+    name = entry.name if isinstance(entry, CallStarted) else entry.path
+    if not has_log:
+        # One that was about to begin when all ended never had a log.
+        if not _has_come_to_an_end(entries[1:], entry.call_id):
+            return None
+        return f"there is no log of run {entry.run_id}, so {name} was not compared"
+    if not has_deck:
+        return f"{name} is no deck any more, so run {entry.run_id} was not compared"
+    return None
+
+
+def _has_come_to_an_end(entries: Sequence[Entry], call_id: str | None) -> bool:
+    """Whether what a call or a turn had begun below was there to its end.
+
+    Args:
+        entries: what comes after the beginning.
+        call_id: the call; None for what is part of the turn alone.
+    """
+    for entry in entries:
+        match entry:
+            case RunResumed():
+                return False  # It was begun anew, under another name, or given up.
+            case TurnEnded():
+                return call_id is None
+            case CallEnded(call_id=ended, output=output) if ended == call_id:
+                return not _is_too_deep(output)
+            case ItemAdded(
+                item=FunctionCallOutput(call_id=ended, output=output), source="tool"
+            ) if ended == call_id:
+                return not _is_too_deep(output)
+            case _:
+                pass
+    return False
+
+
+def _is_too_deep(output: object) -> bool:
+    """Whether a call was refused because there are too many decks inside each other."""
+    said: object = None
+    with contextlib.suppress(msgspec.DecodeError, ValueError, RecursionError):
+        said = msgspec.json.decode(str(output))
+    return isinstance(said, dict) and said.get("code") == "max_depth"

@@ -136,6 +136,25 @@ def replay(
     return Replayed(decided=decided, taken=taken, ended=again.state.ended)
 
 
+def with_uncompared(
+    replayed: Replayed, entry: Entry, *, index: int, words: str
+) -> Replayed:
+    """What came of a replay in which an entry led to something that is not there.
+
+    Args:
+        replayed: what came of the rest; a difference before the entry stays the first.
+        entry: the one.
+        index: its place.
+        words: what is missing.
+    """
+    known = replayed.difference
+    if known is not None and known.index <= index:
+        return replayed
+    recorded = encode_entry(entry).decode()
+    found = Difference(index=index, recorded=recorded, now="", words=words)
+    return msgspec.structs.replace(replayed, difference=found)
+
+
 class _Again:
     """A run that is decided anew, as far as its log has been read."""
 

@@ -221,6 +221,96 @@ async def check_parts(
     assert difference.now != difference.recorded
 
 
+async def test_a_log_below_that_is_gone_is_a_difference() -> None:
+    """What a deck did whose log was removed is not compared, and that is said."""
+    store, run_id = await played()
+    log = store.logs[run_id].entries
+    index = next(
+        n for n, e in enumerate(log) if isinstance(e, CallStarted) and e.run_id
+    )
+    (child_id,) = [key for key in store.logs if key != run_id]
+    child_log = store.logs.pop(child_id)
+    async with opened(store, files()) as runtime:
+        (replayed,) = await runtime.history.replay(run_id)
+        assert replayed.replayed.difference == Difference(
+            index=index,
+            recorded=encode_entry(log[index]).decode(),
+            now="",
+            words=f"there is no log of run {child_id}, so a was not compared",
+        )
+        other = files(**{"PROMPT.md": root(ANSWER + ASK_CHILD + TOOL, "Be rude.")})
+    async with opened(store, other) as runtime:
+        assert await first_words(runtime, run_id) == "the prompt is another"
+    child_log.entries.clear()  # As it is when a crash left half a batch.
+    store.logs[child_id] = child_log
+    async with opened(store, files()) as runtime:
+        words = await first_words(runtime, run_id)
+        assert words == f"there is no log of run {child_id}, so a was not compared"
+
+
+BEGUN = CallStarted(call_id="c1", name="a", kind="action", run_id="run-b")
+SPAWNED = ChildStarted(run_id="run-b", call_id="c1", path="b/PROMPT.md")
+HANDLER = ChildStarted(run_id="run-b", path="b/PROMPT.md")
+ENDED = CallEnded(call_id="c1", output="{}")
+TOO_DEEP = '{"status": 508, "code": "max_depth"}'
+CUT = ItemAdded(item=output().item, source="runtime")
+
+
+@pytest.mark.parametrize(
+    ("entries", "is_said"),
+    [
+        ([BEGUN], False),
+        ([BEGUN, CUT, TurnEnded(status="cancelled")], False),
+        ([BEGUN, output(call_id="c1")], True),
+        ([BEGUN, CallEnded(call_id="c2", output="{}")], False),
+        ([BEGUN, ENDED], True),
+        # It never had a log, because it was one deck too many.
+        ([BEGUN, CallEnded(call_id="c1", output=TOO_DEEP)], False),
+        ([BEGUN, output(TOO_DEEP, call_id="c1")], False),
+        # It was begun anew under another name, or under the same.
+        ([BEGUN, RunResumed(), ENDED], False),
+        ([BEGUN, RunResumed(), BEGUN, ENDED], True),
+        ([SPAWNED], False),
+        ([SPAWNED, ENDED], True),
+        ([HANDLER], False),
+        ([HANDLER, ENDED], False),
+        ([HANDLER, TurnEnded(status="failed")], True),
+    ],
+)
+async def test_a_run_below_that_had_not_begun_is_passed_over(
+    entries: list[Entry], *, is_said: bool
+) -> None:
+    """Only where the run above went on with what it gave, a log is missing."""
+    store = MemoryStore(keep=True)
+    log = await store.open_log(RunStarted(run_id="run-a", deck="d", path="PROMPT.md"))
+    asked_for = called("a", "{}", call_id="c1")
+    await log.append([*opening()[1:], answered(), asked_for, *entries])
+    async with opened(store, files()) as runtime:
+        (replayed,) = await runtime.history.replay("run-a")
+    difference = replayed.replayed.difference
+    words = "" if difference is None else difference.words
+    assert ("there is no log of run run-b" in words) == is_said
+
+
+async def test_a_deck_below_that_is_gone_is_a_difference() -> None:
+    """What a deck did that cannot be loaded any more is not compared, and that is said.
+
+    A deck that is there is compared as ever.
+    """
+    store = MemoryStore(keep=True)
+    start = RunStarted(run_id="run-a", deck="d", path="PROMPT.md")
+    await (await store.open_log(start)).append([TurnStarted(), SPAWNED])
+    below = RunStarted(run_id="run-b", deck="b", path="b/PROMPT.md", depth=1)
+    await (await store.open_log(below)).append([TurnStarted()])
+    async with opened(store, files()) as runtime:
+        assert await first_words(runtime, "run-a") == (
+            "b/PROMPT.md is no deck any more, so run run-b was not compared"
+        )
+    async with opened(store, files() | {"b/PROMPT.md": root()}) as on:
+        first, second = await on.history.replay("run-a")
+    assert first.replayed.difference is second.replayed.difference is None
+
+
 async def test_every_item_can_be_branched_at() -> None:
     """The branch has the same beginning, an id of its own, and goes on to an end."""
     store, run_id = await played()
@@ -354,6 +444,7 @@ def begun(name: str = "crm", **more: str) -> CallStarted:
         ([answered(), called("nobody"), output("no JSON")], "in other words"),
         ([answered(), called("nobody"), output('["x"]')], "in other words"),
         # The model was told to put something right, or something else.
+        ([*PUT_RIGHT, complaint("Nonsense.")], "would be told something else"),
         ([answered(), said("Hello."), complaint()], "now the turn would end"),
         ([complaint()], "now the model would be asked"),
         # The turn ended where it would not, or in another way.
