@@ -171,15 +171,16 @@ def test_a_bundle_is_the_input_of_a_request() -> None:
 
 def test_a_root_is_its_own_session_and_names_its_last_message() -> None:
     """A run without a root above it is one; a message's id is kept if it has one."""
-    message = Message(role="assistant", content="Hi.", id="msg_1")
+    said = [Message(role="assistant", content="Hi.", id=f"msg_{n}") for n in (1, 2)]
     log: list[Entry] = [
         RunStarted(run_id="run-1", deck="d"),
-        ItemAdded(item=message, source="model"),
+        *(ItemAdded(item=message, source="model") for message in said),
         asked(),
     ]
     bundle = compile_context(log)
     assert bundle.provenance.run_session_id == bundle.source.thread_id == "run-1"
-    assert bundle.source.from_message_id == "msg_1"
+    assert bundle.source.from_message_id == "msg_2"
+    assert compile_context(log, cut=1).source.from_message_id == "msg_1"
 
 
 def test_what_is_more_than_words_stays_in_parts() -> None:
