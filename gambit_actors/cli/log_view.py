@@ -7,6 +7,7 @@ from typing import assert_never
 import click
 import msgspec
 
+from gambit_actors.cli.amounts import cost_text
 from gambit_actors.cli.flow import printable
 from gambit_actors.openresponses.items import (
     FunctionCall,
@@ -117,7 +118,7 @@ class LogView:
                 why = f": {failure.message} ({failure.code})" if failure else ""
                 return "turn", f"{self._turns} {status}{why}"
             case RunEnded(status=status, usage=usage, cost=cost):
-                paid = "" if cost is None else f", cost {cost:.6g}"
+                paid = "" if cost is None else f", cost {cost_text(cost)}"
                 return "ended", f"{status}{_tokens(usage)}{paid}"
             case _:
                 assert_never(entry)

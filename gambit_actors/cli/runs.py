@@ -7,6 +7,7 @@ from datetime import datetime
 import click
 import msgspec
 
+from gambit_actors.cli.amounts import cost_text
 from gambit_actors.cli.flow import printable
 from gambit_actors.cli.stored_runs import (
     refuse_what_is_no_store,
@@ -114,7 +115,7 @@ def _cells(run: RunSummary) -> tuple[str, ...]:
         f"{when:%Y-%m-%d %H:%M:%S}",
         "" if run.turns is None else str(run.turns),
         "" if run.usage is None else str(run.usage.total_tokens),
-        "" if run.cost is None else f"{run.cost:.4g}",
+        "" if run.cost is None else cost_text(run.cost),
         size_text(run.bytes),
         printable(run.deck),
     )

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from gambit_actors.actors.sessions import RunResult
+from gambit_actors.cli.amounts import cost_text, counted
 from gambit_actors.cli.flow import Flow, printable
 from gambit_actors.openresponses.events import OutputTextDelta
 from gambit_actors.trace.events import (
@@ -186,17 +187,15 @@ def answer_text(result: RunResult) -> str:
 def summary_line(end: RunEnd) -> Text:
     """A run in one line: how it went, how long it took and what it cost."""
     line = Text(end.status, style=f"bold {_STYLES[end.status]}")
-    facts = [f"{end.duration:.1f} s", _count(end.passes, "pass", "passes")]
-    facts.append(_count(end.calls, "call", "calls"))
+    facts = [f"{end.duration:.1f} s", counted(end.passes, "pass", "passes")]
+    facts.append(counted(end.calls, "call", "calls"))
     if end.usage is not None:
         usage = end.usage
         facts.append(
-            f"{_count(usage.total_tokens, 'token', 'tokens')}"
+            f"{counted(usage.total_tokens, 'token', 'tokens')}"
             f" ({usage.input_tokens} in, {usage.output_tokens} out)"
         )
+    if end.cost is not None:
+        facts.append(f"cost {cost_text(end.cost)}")
     line.append("".join(f" · {fact}" for fact in facts), style="not bold default")
     return line
-
-
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number} {one if number == 1 else many}"

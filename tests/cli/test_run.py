@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from gambit_actors.actors.confined import confinement
 from gambit_actors.actors.confined.rules import Platform
+from gambit_actors.cli.amounts import cost_text
 from gambit_actors.cli.main import main
 from gambit_actors.trace.codec import decode_event
 from gambit_actors.trace.events import RunEnd
@@ -65,6 +66,24 @@ def test_the_answer_is_all_there_is_on_standard_output(desk: Path) -> None:
     assert result.stderr.startswith("completed · 0.")
     assert " s · 1 pass · 0 calls · " in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+def test_the_summary_has_the_cost_where_it_is_known(desk: Path) -> None:
+    """As `gambit runs` has it; without a price nothing is said of money."""
+    assert "cost" not in run("-m", "Hi.").stderr
+    result = run("-m", "Hi.", "--price", "far/away=1000,2000")
+    summary = result.stderr.splitlines()[-1]
+    into, out = re.findall(r"(\d+) (?:in|out)", summary)
+    assert summary.endswith(f" out) · cost {(int(into) + 2 * int(out)) / 1000:g}")
+
+
+@pytest.mark.parametrize(
+    ("cost", "text"),
+    [(0, "0"), (0.99750, "0.9975"), (0.000012346, "0.00001235"), (12345.6, "12346")],
+)
+def test_money_is_read_by_people(cost: float, text: str) -> None:
+    """Four digits that count, and no exponent however small it is."""
+    assert cost_text(cost) == text
 
 
 def test_calls_are_told_apart_from_the_answer(desk: Path) -> None:
