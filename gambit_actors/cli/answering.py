@@ -6,7 +6,8 @@ What is missing is told before anything is run.
 
 import contextlib
 import os
-from collections.abc import AsyncIterator, Iterator, Mapping
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,7 +32,7 @@ from gambit_actors.settings.finding import (
     prices_from_file,
 )
 from gambit_actors.settings.model import Settings
-from gambit_actors.settings.readiness import expanded, lack_of
+from gambit_actors.settings.readiness import lacks_of, unknown_in
 from gambit_actors.store.deck_files import DiskReader
 from gambit_actors.wiring.recording_files import recording_named, replayed
 from gambit_actors.wiring.script_files import fault_of_script
@@ -45,6 +46,13 @@ Or write down what the model says, and give it with --script FILE.toml:
   [[replies]]
   text = "Hello."
 All that can be in one is in docs/reference/scripted.md."""
+_A_PROVIDER = """\
+If it is a server of yours, say in gambit.toml where it is:
+  [providers.{name}]
+  dialect = "chat"
+  base_url = "http://localhost:8000/v1"
+All that can be in there is in docs/reference/settings.md."""
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class Answering:
@@ -150,17 +158,26 @@ class Answering:
         named = load_deck(DiskReader(), deck).usable().model_params.models
         if options.forces_models or not named:
             named = options.models
-        models = [full for one in named for full in expanded(self._settings, one)]
-        lacks = {
-            model: lack_of(self._settings, model) or fault_of_script(model)
-            for model in models
-        }
+        lacks: dict[str, str | None] = {}
+        for one in named:
+            lacks |= lacks_of(self._settings, one)
+        lacks = {model: lack or fault_of_script(model) for model, lack in lacks.items()}
         if not lacks or None in lacks.values():
             return
         words = [f"{model} cannot be asked: {lack}" for model, lack in lacks.items()]
+        raise Refused(printable("\n".join([*words, *self._advice(list(lacks))])))
+
+    def _advice(self, models: Sequence[str]) -> Iterator[str]:
+        """What to do about models that cannot be asked, beyond what is said of each."""
+        for model in models:
+            unknown = unknown_in(self._settings, model)
+            if unknown is not None:
+                name = model.partition("/")[0]
+                if unknown.guess is None and _BARE_KEY.fullmatch(name):
+                    yield _A_PROVIDER.format(name=name)
+                return
         if not all(map(fault_of_script, models)):
-            words.append(_A_SCRIPT)
-        raise Refused(printable("\n".join(words)))
+            yield _A_SCRIPT
 
 
 def opened_models(

@@ -15,7 +15,12 @@ from gambit_actors.cli.flow import printable
 from gambit_actors.cli.pinging import Pinged, ping
 from gambit_actors.cli.refusing import Refused
 from gambit_actors.cli.stored_runs import worded
-from gambit_actors.cli.tables import table_lines, terminal_width
+from gambit_actors.cli.tables import (
+    table_lines,
+    table_width,
+    terminal_width,
+    without_empty_columns,
+)
 from gambit_actors.providers.endpoints import Pace
 from gambit_actors.run.budgets import Price
 from gambit_actors.settings.finding import find_settings
@@ -99,11 +104,12 @@ def models_from_options(options: Mapping[str, object]) -> int:
         listing = listing_of(settings)
         if asked.ping:
             names = asked.models or [m.name for m in listing.models if m.lack is None]
-            models = [full for name in names for full in expanded(settings, name)]
-            pings = ping(settings, environment, list(dict.fromkeys(models)))
+            pings = ping(settings, environment, names)
             listing = msgspec.structs.replace(listing, pings=pings)
     if asked.as_json:
         click.echo(msgspec.json.encode(listing))
+    elif listing.pings is not None:
+        _show_pings(listing.pings)
     else:
         _show(listing)
     return 1 if any(one.error for one in listing.pings or ()) else 0
@@ -162,9 +168,7 @@ def _shown(server: Server) -> ShownProvider:
 
 
 def _show(listing: Listing) -> None:
-    rows: list[tuple[str, ...]] = [("PROVIDER", "DIALECT", "KEY", "BASE URL", "PACE")]
-    rows += [_provider_cells(provider) for provider in listing.providers]
-    _show_table(rows)
+    _show_providers(listing.providers)
     if listing.fallback is not None:
         words = f"Models that are named without a provider are {listing.fallback}'s."
         click.echo(printable(words))
@@ -183,28 +187,49 @@ def _show(listing: Listing) -> None:
         click.echo()
         head = ("MODEL", "INPUT", "OUTPUT", "CACHED", "")
         _show_table([head, *(_model_cells(model) for model in listing.models)])
-    if listing.pings is not None:
-        _show_pings(listing.pings)
 
 
-def _provider_cells(provider: ShownProvider) -> tuple[str, ...]:
+def _show_providers(providers: Sequence[ShownProvider]) -> None:
+    """Show all of each provider, or where there is no room for that, the most of it."""
+    rows = [
+        ("PROVIDER", "KEY", "BASE URL", "DIALECT", "PACE"),
+        *(_provider_cells(provider) for provider in providers),
+    ]
+    if table_width(rows) <= terminal_width():
+        _show_table(rows)
+        return
+    _show_table(
+        [
+            ("PROVIDER", "KEY", "BASE URL"),
+            *(_provider_cells(provider, is_brief=True)[:3] for provider in providers),
+        ]
+    )
+    click.echo("There is no room for all of it here: --json has that.", err=True)
+
+
+def _provider_cells(
+    provider: ShownProvider, *, is_brief: bool = False
+) -> tuple[str, ...]:
     if provider.dialect is None:
-        return (provider.name, "plugin", "", "", "")
+        return (provider.name, "", "", "plugin", "")
+    url = provider.base_url or (provider.lack or "").partition(" to ")[0]
     return (
         provider.name,
+        _key_words(provider, is_brief=is_brief),
+        # As browsers show it: what is not said is that it is as it should be.
+        url.removeprefix("https://") if is_brief else url,
         _dialect_words(provider),
-        _key_words(provider),
-        provider.base_url or (provider.lack or ""),
         _pace_words(provider.pace or Pace()),
     )
 
 
-def _key_words(provider: ShownProvider) -> str:
+def _key_words(provider: ShownProvider, *, is_brief: bool) -> str:
+    variable = provider.key_variable or ""
     match provider.key:
         case "set":
-            return f"set: {provider.key_variable}"
+            return f"set: {variable}"
         case "missing":
-            return f"no {provider.key_variable}"
+            return f"no {variable.partition(' or ')[0] if is_brief else variable}"
         case "not needed":
             return "none needed"
 
@@ -237,18 +262,18 @@ def _model_cells(model: ShownModel) -> tuple[str, ...]:
 
 
 def _show_pings(pings: Sequence[Pinged]) -> None:
-    click.echo()
     if not pings:
         click.echo("No model to ask: name one, such as openai/gpt-5-mini.", err=True)
         return
     rows: list[tuple[str, ...]] = []
     for one in pings:
         words = f"{one.seconds:.2f} s" if one.error is None else one.error
-        rows.append((one.model, words))
+        via = "" if one.alias is None else f"{one.alias} -> "
+        rows.append((f"{via}{one.model}", words))
     _show_table([("ASKED", "ANSWER"), *rows])
 
 
 def _show_table(rows: Iterable[tuple[str, ...]]) -> None:
     table = [[printable(cell) for cell in row] for row in rows]
-    for line in table_lines(table, terminal_width()):
+    for line in table_lines(without_empty_columns(table), terminal_width()):
         click.echo(line)

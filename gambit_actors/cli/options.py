@@ -6,23 +6,29 @@ from typing import Any, TypeAlias
 import click
 
 Command: TypeAlias = Callable[..., Any]
+_Option: TypeAlias = Callable[[Command], Command]
 
 DEFAULT_STORE = "runs"
 
-_SETTINGS = (
-    click.option(
-        "--settings",
-        metavar="FILE",
-        type=click.Path(exists=True, dir_okay=False),
-        help="The settings (default: the nearest gambit.toml above the deck).",
-    ),
-    click.option(
-        "--env-file",
-        metavar="FILE",
-        type=click.Path(exists=True, dir_okay=False),
-        help="Read variables from here, too, such as .env; those that are set count.",
-    ),
-)
+
+def _settings(start: str) -> tuple[_Option, ...]:
+    """The options that say where settings are, for who looks for them from here."""
+    return (
+        click.option(
+            "--settings",
+            metavar="FILE",
+            type=click.Path(exists=True, dir_okay=False),
+            help=f"The settings (default: the nearest gambit.toml, from {start} up).",
+        ),
+        click.option(
+            "--env-file",
+            metavar="FILE",
+            type=click.Path(exists=True, dir_okay=False),
+            help="Read variables from here, too, such as .env;"
+            " those that are set count.",
+        ),
+    )
+
 
 _PLAYING = (
     click.option(
@@ -132,14 +138,15 @@ _PLAYING = (
 
 def playing(command: Command) -> Command:
     """Give a command that runs a deck the options for that."""
-    for option in reversed((*_PLAYING, *_SETTINGS)):
+    options: list[_Option] = [*_PLAYING, *_settings("the deck's folder")]
+    for option in reversed(options):
         command = option(command)
     return command
 
 
 def set_up(command: Command) -> Command:
-    """Give a command the options that say where settings are."""
-    for option in reversed(_SETTINGS):
+    """Give a command that is about no deck the options that say where settings are."""
+    for option in reversed(_settings("the current folder")):
         command = option(command)
     return command
 

@@ -12,7 +12,7 @@ from gambit_actors.openresponses.requests import CreateResponse
 from gambit_actors.run.budgets import LEAST_OUTPUT
 from gambit_actors.run.ports import ModelContext, ModelProvider
 from gambit_actors.settings.model import Settings
-from gambit_actors.settings.readiness import lack_of
+from gambit_actors.settings.readiness import lacks_of
 
 _SECONDS = 60.0
 
@@ -21,23 +21,26 @@ class Pinged(msgspec.Struct, frozen=True, kw_only=True):
     """A model that was asked.
 
     Attributes:
+        alias: the name that it was asked by, if that is another.
         seconds: until its answer was whole.
         error: why there is no answer, in one sentence; None if there is.
     """
 
     model: str
+    alias: str | None = None
     seconds: float
     error: str | None = None
 
 
 def ping(
-    settings: Settings, environment: Mapping[str, str], models: Sequence[str]
+    settings: Settings, environment: Mapping[str, str], names: Sequence[str]
 ) -> list[Pinged]:
-    """Ask each of these models for one word, all at once.
+    """Ask the models that these names stand for for one word, all at once.
 
     Raises:
         RequestError: the settings name a proxy that is none.
     """
+    wanted = _wanted(settings, names)
     found: dict[str, Pinged] = {}
 
     async def work() -> None:
@@ -45,26 +48,37 @@ def ping(
             opened_models(settings, environment) as router,
             trio.open_nursery() as nursery,
         ):
-            for model in models:
-                nursery.start_soon(_ask, router, model, lack_of(settings, model), found)
+            for one in wanted:
+                nursery.start_soon(_ask, router, one, found)
 
-    if models:
+    if wanted:
         run_until_stopped(work)
-    return [found[model] for model in models if model in found]
+    return [found[one.model] for one in wanted if one.model in found]
+
+
+def _wanted(settings: Settings, names: Sequence[str]) -> list[Pinged]:
+    """What is to be asked, each model once, with what keeps it from being asked."""
+    wanted: dict[str, Pinged] = {}
+    for name in names:
+        alias = name if name in settings.aliases else None
+        for model, lack in lacks_of(settings, name).items():
+            one = Pinged(model=model, alias=alias, seconds=0.0, error=lack)
+            wanted.setdefault(model, one)
+    return list(wanted.values())
 
 
 async def _ask(
-    provider: ModelProvider, model: str, lack: str | None, found: dict[str, Pinged]
+    provider: ModelProvider, asked: Pinged, found: dict[str, Pinged]
 ) -> None:
-    began, error = trio.current_time(), lack
-    if lack is None:
+    began, error = trio.current_time(), asked.error
+    if error is None:
         error = f"there was no answer within {_SECONDS:g} seconds"
         with trio.move_on_after(_SECONDS):
-            error = await _error_of(provider, model)
+            error = await _error_of(provider, asked.model)
     else:
         await trio.lowlevel.checkpoint()
-    seconds = trio.current_time() - began
-    found[model] = Pinged(model=model, seconds=round(seconds, 3), error=error)
+    seconds = round(trio.current_time() - began, 3)
+    found[asked.model] = msgspec.structs.replace(asked, seconds=seconds, error=error)
 
 
 async def _error_of(provider: ModelProvider, model: str) -> str | None:

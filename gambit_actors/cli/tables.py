@@ -4,6 +4,7 @@ Nothing is cut off. What does not fit beside the first columns is below them, in
 so that an address or a name of a variable can still be copied as a whole.
 """
 
+import itertools
 import shutil
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,21 @@ _NO_LIMIT = 100_000
 def terminal_width() -> int:
     """How wide a line may be."""
     return shutil.get_terminal_size((_NO_LIMIT, 1)).columns
+
+
+def without_empty_columns(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    """The same without the columns that have nothing but a head."""
+    full = [any(column[1:]) for column in zip(*rows, strict=True)]
+    return [list(itertools.compress(row, full)) for row in rows]
+
+
+def table_width(rows: Sequence[Sequence[str]]) -> int:
+    """How wide a table is with all its full columns beside each other."""
+    widths = [
+        max(map(len, column))
+        for column in zip(*without_empty_columns(rows), strict=True)
+    ]
+    return sum(widths) + len(_GAP) * (len(widths) - 1)
 
 
 def table_lines(rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:

@@ -99,7 +99,10 @@ class Router:
         await trio.lowlevel.checkpoint_if_cancelled()
         model = self._full_name(request.model or "")
         prefix, slash, name = model.partition("/")
-        provider = self._providers.get(prefix) if slash else None
+        try:
+            provider = self._providers.get(prefix) if slash else None
+        except ProviderNotReady as problem:
+            raise self._named(problem, model, prefix) from problem
         if provider is None:
             raise ProviderNotReady(model, self._advice(model, prefix))
         self._asked[prefix] = provider
@@ -126,6 +129,18 @@ class Router:
         if "/" in model or self._fallback is None or not model:
             return model
         return f"{self._fallback}/{model}"
+
+    def _named(
+        self, problem: ProviderNotReady, model: str, prefix: str
+    ) -> ProviderNotReady:
+        """What keeps a provider from being asked, said of one of its models."""
+        reason, name = problem.reason, model.partition("/")[2]
+        if prefix == self._fallback:
+            # The provider may have been none, and the name an alias with a slip in it.
+            close = difflib.get_close_matches(name, self._aliases, n=1)
+            if close:
+                reason += f"; if it was to be an alias, did you mean {close[0]!r}?"
+        return ProviderNotReady(model, reason)
 
     def _advice(self, model: str, prefix: str) -> str:
         known = sorted([*self._providers, *self._aliases])

@@ -1,9 +1,9 @@
 """Finds the settings file and reads what settings are made from.
 
-The file is the nearest ``gambit.toml`` above a deck, or above the current folder where
-there is no deck. One that is in the current folder or above it is the user's own. One
-that is found elsewhere came with a deck: it may give models other names, and may say
-neither where keys are sent nor what models cost.
+The file is the nearest ``gambit.toml`` in a deck's folder or above it; where no deck is
+told, in the current folder or above that. One that is in the current folder or above it
+is the user's own. One that is found elsewhere came with a deck: it may give models
+other names, and may say neither where keys are sent nor what models cost.
 """
 
 import os

@@ -78,13 +78,19 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
         return " or ".join(self.key_names) if self.needs_key else None
 
     @property
+    def unset(self) -> tuple[str, ...]:
+        """The variables of which one has to be set before it can be asked; or none."""
+        if not self.base_url:
+            return self.url_names
+        return self.key_names if self.needs_key and self.key is None else ()
+
+    @property
     def lack(self) -> str | None:
         """What has to be set before it can be asked; None if nothing has to be."""
-        if not self.base_url:
-            return f"set {' or '.join(self.url_names)} to the address of a server"
-        if self.needs_key and self.key is None:
-            return f"set {self.key_hint} to your key"
-        return None
+        if not self.unset:
+            return None
+        what = "your key" if self.base_url else "the address of a server"
+        return f"set {' or '.join(self.unset)} to {what}"
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):

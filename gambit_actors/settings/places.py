@@ -7,7 +7,7 @@ FILE_NAME = "gambit.toml"
 
 
 def nearest_file(here: Path, deck: str | os.PathLike[str] | None = None) -> Path | None:
-    """The nearest settings file above a deck, or above a folder if there is no deck.
+    """The nearest settings file from a deck's folder up, or from another without deck.
 
     Args:
         here: the current folder, whole.

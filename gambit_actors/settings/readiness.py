@@ -26,6 +26,28 @@ def expanded(settings: Settings, model: str) -> tuple[str, ...]:
     return (f"{settings.fallback}/{model}",)
 
 
+def lacks_of(settings: Settings, name: str) -> dict[str, str | None]:
+    """What keeps each model that a name stands for from being asked, in their order.
+
+    Of a name that is no alias, and for that reason alone the fallback's, it is said how
+    it came to that: somebody may have mistyped it.
+    """
+    alias = settings.aliases.get(name)
+    if alias is not None:
+        found: dict[str, str | None] = {}
+        for one in alias.models:
+            found |= lacks_of(settings, one)
+        return found
+    (model,) = expanded(settings, name)
+    lack = lack_of(settings, model)
+    if lack is not None and model != name:
+        lack = (
+            f"{_no_alias(settings, name)}, so it is taken for a model of"
+            f" {settings.fallback}, and {_missing(settings) or lack}"
+        )
+    return {model: lack}
+
+
 def is_script_file(name: str) -> bool:
     """Whether a scripted model of this name is one that is named after its script."""
     return name.endswith((".toml", ".jsonl"))
@@ -80,7 +102,7 @@ def lack_of(settings: Settings, model: str) -> str | None:
     prefix, slash, name = model.partition("/")
     if not slash or not name:
         return (
-            f"{model!r} is no alias, and no provider is named in it: write"
+            f"{_no_alias(settings, model)}, and no provider is named in it: write"
             f" PROVIDER/{prefix or 'MODEL'}, such as openai/{name or prefix or 'MODEL'}"
         )
     if prefix in settings.plugins:
@@ -94,6 +116,22 @@ def lack_of(settings: Settings, model: str) -> str | None:
     if unknown is None:
         return None
     return f"{unknown.words}. {unknown.guess or unknown.listed}"
+
+
+def _no_alias(settings: Settings, name: str) -> str:
+    guess = did_you_mean(name, settings.aliases.keys())
+    meant = f" ({guess[0].lower()}{guess[1:]})" if guess else ""
+    return f"{name!r} is no alias{meant}"
+
+
+def _missing(settings: Settings) -> str | None:
+    """Which variables the fallback lacks, in words; None if it lacks none."""
+    server = settings.servers.get(settings.fallback or "")
+    names = () if server is None else server.unset
+    if not names:
+        return None
+    only = f"{names[0]} is not set"
+    return only if len(names) == 1 else f"neither {' nor '.join(names)} is set"
 
 
 def _listed(names: list[str]) -> str:

@@ -16,6 +16,7 @@ import trio
 from gambit_actors.actors import runtime as actors
 from gambit_actors.actors.options import RunOptions
 from gambit_actors.deck.reader import DeckReader
+from gambit_actors.deck.tables import did_you_mean
 from gambit_actors.errors import RequestError
 from gambit_actors.run.ports import LogStore, ModelProvider
 from gambit_actors.settings.finding import find_settings
@@ -55,7 +56,8 @@ async def open_runtime(
         options: for all runs that bring none of their own. Prices and the mode of the
             settings are added to them.
         settings: which servers there are; if not told, the environment and the nearest
-            ``gambit.toml`` above the current folder say so. Of no use with a provider.
+            ``gambit.toml`` in or above the current folder say so, wherever decks are.
+            Of no use with a provider.
 
     Raises:
         InvalidSettings: the settings have mistakes.
@@ -111,8 +113,9 @@ def _chosen(
     if models not in settings.aliases and not (
         slash and prefix in {*servers, SCRIPTED}
     ):
-        names = ", ".join(sorted(servers))
-        msg = f"{models!r} is no model, alias or provider; providers are {names}"
+        guess = did_you_mean(models, {*settings.aliases, *servers})
+        names = guess or f"Providers are {', '.join(sorted(servers))}."
+        msg = f"{models!r} is no model, alias or provider. {names}"
         raise RequestError(msg)
     if not options.models:
         options = msgspec.structs.replace(options, models=(models,))

@@ -48,9 +48,9 @@ def test_the_table_has_providers_aliases_and_prices(desk: Path) -> None:
     result = models(OPENAI_API_KEY="sk-hush-hush")
     assert result.exit_code == 0, result.output
     lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
-    assert "openai openai set: OPENAI_API_KEY https://api.openai.com/v1" in lines
+    assert "openai set: OPENAI_API_KEY https://api.openai.com/v1 openai" in lines
     assert (
-        "acme chat no ACME_KEY http://127.0.0.1:9/v1 60 requests/min, at most 4 at once"
+        "acme no ACME_KEY http://127.0.0.1:9/v1 chat 60 requests/min, at most 4 at once"
     ) in lines
     assert "Models that are named without a provider are acme's." in lines
     assert "small acme/tiny, openai/gpt-5-mini Cheap." in lines
@@ -59,19 +59,33 @@ def test_the_table_has_providers_aliases_and_prices(desk: Path) -> None:
     assert "hush" not in result.output
 
 
-@pytest.mark.parametrize("columns", ["80", "200"])
-def test_the_table_fits_a_terminal(desk: Path, columns: str) -> None:
-    """What has no room beside the first columns is below them, and whole."""
-    result = models(COLUMNS=columns)
-    lines = result.stdout.splitlines()
-    assert max(map(len, lines)) <= int(columns)
-    place = lines.index(next(line for line in lines if line.startswith("google")))
-    url = "https://generativelanguage.googleapis.com/v1beta"
-    assert "no GOOGLE_API_KEY or GEMINI_API_KEY" in lines[place]
-    if columns == "80":
-        assert lines[place + 1] == f"    {url}"
-    else:
-        assert lines[place].endswith(url)
+def test_a_provider_is_one_line_of_a_terminal(desk: Path) -> None:
+    """Where there is no room for all of it, what is most asked for is shown."""
+    result = models(COLUMNS="80")
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    providers, _, _ = result.stdout.partition("Models that are named")
+    assert [line.split() for line in providers.splitlines()] == [
+        ["PROVIDER", "KEY", "BASE", "URL"],
+        ["openai", "no", "OPENAI_API_KEY", "api.openai.com/v1"],
+        ["openrouter", "no", "OPENROUTER_API_KEY", "openrouter.ai/api/v1"],
+        ["anthropic", "no", "ANTHROPIC_API_KEY", "api.anthropic.com/v1"],
+        ["google", "no", "GOOGLE_API_KEY", "generativelanguage.googleapis.com/v1beta"],
+        ["ollama", "none", "needed", "http://localhost:11434/v1"],
+        ["openresponses", "none", "needed", "set", "OPENRESPONSES_BASE_URL"],
+        ["acme", "no", "ACME_KEY", "http://127.0.0.1:9/v1"],
+    ]
+    assert result.stderr == "There is no room for all of it here: --json has that.\n"
+    wide = models(COLUMNS="200")
+    assert "no GOOGLE_API_KEY or GEMINI_API_KEY  https://generative" in wide.stdout
+    assert wide.stderr == ""
+
+
+def test_a_column_of_which_nothing_is_known_is_left_out(desk: Path) -> None:
+    """Nobody is held back without a pace, and no price is one for what is cached."""
+    assert "  PACE\n" in models().stdout
+    (desk / "gambit.toml").write_text(TOML.replace("pace =", "#"))
+    shown = models().stdout
+    assert ("PACE" in shown, "CACHED" in shown) == (False, False)
 
 
 def test_the_document_has_the_same(desk: Path) -> None:
@@ -97,15 +111,40 @@ def test_a_ping_asks_each_model_for_a_word(
     install_plugin(desk, monkeypatch)
     result = models("--ping", "pong/loud", "pong/quiet", "openai/x", "far/away")
     assert result.exit_code == 1
-    answers = dict(
-        line.split(maxsplit=1)
-        for line in result.stdout.partition("ASKED")[2].splitlines()[1:]
-    )
+    head, *lines = result.stdout.splitlines()
+    assert head.split() == ["ASKED", "ANSWER"]
+    answers = dict(line.split(maxsplit=1) for line in lines)
     assert answers["pong/loud"].endswith(" s")
     assert answers["pong/quiet"] == "overloaded"
     assert answers["openai/x"] == "set OPENAI_API_KEY to your key"
     assert answers["far/away"].startswith("there is no provider 'far'")
     assert models("--ping", "pong/loud", "--json").exit_code == 0
+
+
+def test_a_ping_of_an_alias_says_what_it_stands_for(
+    desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of its models is asked."""
+    install_plugin(desk, monkeypatch)
+    (desk / "gambit.toml").write_text(
+        '[models.aliases.writer]\nmodel = ["pong/loud", "pong/quiet"]\n'
+    )
+    _, first, second = models("--ping", "writer").stdout.splitlines()
+    assert first.startswith("writer -> pong/loud   0.")
+    assert second == "writer -> pong/quiet  overloaded"
+    document = json.loads(models("--ping", "writer", "--json").stdout)
+    assert [one["alias"] for one in document["pings"]] == ["writer", "writer"]
+
+
+def test_a_ping_of_a_mistyped_alias_says_so(desk: Path) -> None:
+    """And who would have been asked instead."""
+    (desk / "gambit.toml").write_text('[models.aliases.writer]\nmodel = "a/b"\n')
+    result = models("--ping", "wirter")
+    assert result.exit_code == 1
+    assert result.stdout.splitlines()[1] == (
+        "openrouter/wirter  'wirter' is no alias (did you mean writer?), so it is taken"
+        " for a model of openrouter, and OPENROUTER_API_KEY is not set"
+    )
 
 
 def test_a_ping_without_a_model_to_ask_says_so(desk: Path) -> None:

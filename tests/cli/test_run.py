@@ -150,13 +150,13 @@ def test_a_script_may_be_json_lines(desk: Path) -> None:
     assert run("-m", "Hi.", "--script", "s.jsonl").stdout == "From a line.\n"
 
 
-def test_a_model_that_nobody_provides_is_one_sentence(desk: Path) -> None:
-    """Without a script the model is named, and the way out."""
-    result = CliRunner().invoke(main, ["run", ".", "--message", "Hi."])
+def test_a_model_that_cannot_be_asked_shows_a_way_without_one(desk: Path) -> None:
+    """The missing key is named; a script that is shown can be used as it stands."""
+    command = ["run", ".", "--message", "Hi.", "--model-force", "openai/gpt-5"]
+    result = CliRunner(env={"OPENAI_API_KEY": ""}).invoke(main, command)
     assert result.exit_code == 2
     assert result.stderr == (
-        "Error: far/away cannot be asked: there is no provider 'far'. There are"
-        " anthropic, google, ollama, openai, openresponses and openrouter.\n"
+        "Error: openai/gpt-5 cannot be asked: set OPENAI_API_KEY to your key\n"
         "Or write down what the model says, and give it with --script FILE.toml:\n"
         '  [[replies]]\n  text = "Hello."\n'
         "All that can be in one is in docs/reference/scripted.md.\n"

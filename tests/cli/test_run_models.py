@@ -11,6 +11,8 @@ from gambit_actors.cli import recording_files
 from gambit_actors.cli.main import main
 from gambit_actors.cli.recording_files import RecordingFile
 from gambit_actors.cli.refusing import Refused
+from gambit_actors.settings.finding import find_settings
+from gambit_actors.settings.readiness import lack_of
 from gambit_actors.store.state_files import load_state
 from gambit_actors.store.writers import try_lock
 from tests.cli.providing import install_plugin, variables
@@ -47,10 +49,34 @@ def test_one_of_several_models_is_enough(desk: Path) -> None:
     """The others are passed over when they are asked."""
     (desk / "PROMPT.md").write_text(DECK.replace('"openai/gpt-5"', '["a", "b"]'))
     lines = run().stderr.splitlines()
+    why = "is no alias, so it is taken for a model of openrouter, and"
     assert lines[:2] == [
-        "Error: openrouter/a cannot be asked: set OPENROUTER_API_KEY to your key",
-        "openrouter/b cannot be asked: set OPENROUTER_API_KEY to your key",
+        f"Error: openrouter/a cannot be asked: 'a' {why} OPENROUTER_API_KEY is not set",
+        f"openrouter/b cannot be asked: 'b' {why} OPENROUTER_API_KEY is not set",
     ]
+
+
+def test_a_provider_that_is_not_there_is_told_where_it_would_be(desk: Path) -> None:
+    """What is shown can be put into gambit.toml; nobody is sent to write a script."""
+    result = run("--model-force", "acme/large")
+    assert result.exit_code == 2
+    first, hint, *table, last = result.stderr.splitlines()
+    assert first.startswith("Error: acme/large cannot be asked: there is no provider '")
+    assert hint == "If it is a server of yours, say in gambit.toml where it is:"
+    assert "settings.md" in last
+    (desk / "gambit.toml").write_text("\n".join(table))
+    settings = find_settings({})
+    assert settings.servers["acme"].base_url == "http://localhost:8000/v1"
+    assert lack_of(settings, "acme/large") is None
+
+
+def test_a_slip_in_the_name_of_a_provider_is_one_sentence(desk: Path) -> None:
+    """Whoever is told what was meant needs no other advice."""
+    result = run("--model-force", "opneai/gpt-5")
+    assert result.stderr == (
+        "Error: opneai/gpt-5 cannot be asked: there is no provider 'opneai'. Did you"
+        " mean openai?\n"
+    )
 
 
 def test_another_model_may_be_insisted_on(

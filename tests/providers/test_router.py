@@ -1,6 +1,6 @@
 """Names of models, and who answers for them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
@@ -11,7 +11,7 @@ from gambit_actors.openresponses.requests import CreateResponse
 from gambit_actors.openresponses.responses import Response
 from gambit_actors.providers.errors import ProviderNotReady
 from gambit_actors.providers.router import Alias, Router
-from gambit_actors.run.ports import ModelContext
+from gambit_actors.run.ports import ModelContext, ModelProvider
 
 CONTEXT = ModelContext(run_id="run-1", deck="PROMPT.md", turn=1, pass_number=1)
 
@@ -71,6 +71,43 @@ async def test_without_a_guess_all_providers_are_listed() -> None:
     """A provider that is like none lists those that there are."""
     with pytest.raises(ProviderNotReady, match="there are: google, openai"):
         await answered(router(), "zzz/gpt-5")
+
+
+class Keyless(Mapping[str, ModelProvider]):
+    """Providers of which none can be made, because there is no key."""
+
+    def __getitem__(self, name: str) -> ModelProvider:
+        """Say so, by the name of the provider alone."""
+        raise ProviderNotReady(name, "set KEY to your key")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(("openai", "google"))
+
+    def __len__(self) -> int:
+        return 2
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        ("openai/gpt-5", "set KEY to your key"),
+        ("google/wirter", "set KEY to your key"),
+        (
+            "wirter",
+            "set KEY to your key; if it was to be an alias, did you mean 'writer'?",
+        ),
+    ],
+)
+async def test_a_provider_that_is_not_ready_is_told_with_the_model(
+    model: str, reason: str
+) -> None:
+    """And with the alias that may have been meant, if the provider was not chosen."""
+    writer = {"writer": Alias(models=("google/gemini-3-pro",))}
+    keyless = Router(Keyless(), aliases=writer, fallback="openai")
+    with pytest.raises(ProviderNotReady) as caught:
+        await answered(keyless, model)
+    full = model if "/" in model else f"openai/{model}"
+    assert (caught.value.model, caught.value.reason) == (full, reason)
 
 
 async def test_a_bare_name_without_fallback_is_refused() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gambit_actors.settings.readiness import expanded, lack_of
+from gambit_actors.settings.readiness import expanded, lack_of, lacks_of
 from tests.settings.reading import read
 
 ALIASES = """\
@@ -49,3 +49,49 @@ def test_a_provider_that_is_like_none_is_told_with_those_there_are() -> None:
         "there is no provider 'far'. There are anthropic, google, ollama, openai,"
         " openresponses and openrouter."
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "lacks"),
+    [
+        ("openai/mini", {"openai/mini": "set OPENAI_API_KEY to your key"}),
+        (
+            "smal",
+            {
+                "openrouter/smal": "'smal' is no alias (did you mean small?), so it is"
+                " taken for a model of openrouter, and OPENROUTER_API_KEY is not set"
+            },
+        ),
+        (
+            "gpt-5",
+            {
+                "openrouter/gpt-5": "'gpt-5' is no alias, so it is taken for a model of"
+                " openrouter, and OPENROUTER_API_KEY is not set"
+            },
+        ),
+        (
+            "local",
+            {"ollama/llama3": None, "openai/mini": "set OPENAI_API_KEY to your key"},
+        ),
+    ],
+)
+def test_a_name_that_is_no_alias_says_how_it_came_to_its_model(
+    name: str, lacks: dict[str, str | None]
+) -> None:
+    """Somebody may have mistyped it; of names with a provider there is no doubt."""
+    assert lacks_of(read(ALIASES), name) == lacks
+
+
+def test_all_variables_that_would_do_are_named() -> None:
+    """One of them is enough; where there is a key, nothing is missing."""
+    google = ALIASES + '[providers]\nfallback = "google"\n'
+    (lack,) = lacks_of(read(google), "pro").values()
+    assert lack is not None
+    assert lack.endswith("and neither GOOGLE_API_KEY nor GEMINI_API_KEY is set")
+    assert lacks_of(read(google, {"GEMINI_API_KEY": "k"}), "pro") == {
+        "google/pro": None
+    }
+    none = read(ALIASES + '[providers]\nfallback = "none"\n')
+    (lack,) = lacks_of(none, "smal").values()
+    assert lack is not None
+    assert lack.startswith("'smal' is no alias (did you mean small?), and no provider")

@@ -122,6 +122,22 @@ async def test_a_name_that_is_none_is_refused(models: str) -> None:
             pass
 
 
+async def test_a_slip_in_an_alias_is_told_with_the_alias(desk: str) -> None:
+    """Also where the name is in the options, and the fallback would be asked for it."""
+    settings = read('[models.aliases.writer]\nmodel = "openai/gpt-5"\n')
+    with pytest.raises(RequestError, match=r"provider\. Did you mean writer\?"):
+        async with open_runtime("wirter", settings=settings):
+            pass
+    options = RunOptions(models=("wirter",))
+    async with open_runtime(settings=settings, options=options) as runtime:
+        with pytest.raises(RunFailed) as failed:
+            await runtime.run(desk, message="Hi.")
+    assert str(failed.value).startswith(
+        "openrouter/wirter cannot be asked: set OPENROUTER_API_KEY to your key; if it"
+        " was to be an alias, did you mean 'writer'?"
+    )
+
+
 async def test_settings_and_a_provider_do_not_go_together() -> None:
     """One of them would do nothing."""
     with pytest.raises(RequestError, match="settings say nothing to a provider"):
