@@ -60,6 +60,13 @@ def _alias(table: Table) -> Alias:
     if "model" not in table:
         table.text("model", required=True)
     own = {key: table.values[key] for key in table.values if key not in _OWN_ONLY}
+    if own.get("model") == []:
+        # Not left to who reads decks, which would call it modelParams.model.
+        name = ".".join(map(str, (*table.path, "model")))
+        table.report(
+            "GD012", "error", f"{name} is an empty list; name a model.", key="model"
+        )
+        own.pop("model")
     params = read_model_params(_part(table, own))
     models = params.models
     below = table.table("params")

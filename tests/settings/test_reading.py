@@ -321,3 +321,10 @@ def test_variables_that_are_set_count_for_more_than_a_file(tmp_path: Path) -> No
     (tmp_path / ".env").write_text("A=file\nB=file\n")
     found = environment_from_file(tmp_path / ".env", {"A": "set"})
     assert found == {"A": "set", "B": "file"}
+
+
+def test_an_alias_for_nothing_is_named_as_it_is_written() -> None:
+    """A key of gambit.toml is not called by the name that it would have in a deck."""
+    assert refusal("[models.aliases.writer]\nmodel = []\n") == (
+        "gambit.toml:2:9: models.aliases.writer.model is an empty list; name a model."
+    )
