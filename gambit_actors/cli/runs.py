@@ -1,5 +1,7 @@
 """``gambit runs``: the runs in a folder, a line each, or one JSON document."""
 
+import fnmatch
+import os
 import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -8,12 +10,18 @@ import click
 import msgspec
 
 from gambit_actors.cli.amounts import cost_text
+from gambit_actors.cli.deck_folders import PROMPT
 from gambit_actors.cli.flow import printable
 from gambit_actors.cli.stored_runs import (
     refuse_what_is_no_store,
     resume_command,
     seconds_from,
     worded,
+)
+from gambit_actors.cli.tables import (
+    table_width,
+    terminal_width,
+    without_empty_columns,
 )
 from gambit_actors.store.run_index import RunSummary, Status, list_runs
 
@@ -27,6 +35,9 @@ _COLORS: Mapping[Status, str] = {
     "waiting": "cyan",
 }
 _TITLES = ("RUN", "STATUS", "LAST", "TURNS", "TOKENS", "COST", "SIZE", "DECK")
+# What is given up, one after the other, until a table fits: of LAST, the year and the
+# seconds.
+_GIVEN_UP = ("SIZE", "TURNS", "LAST", "TOKENS", "COST")
 _UNITS = ("B", "KB", "MB", "GB")
 _STEP = 1000
 
@@ -65,9 +76,10 @@ def list_from_options(options: Mapping[str, object]) -> int:
             asked.store,
             status=wanted or None,
             since=since,
-            deck=asked.deck,
-            limit=asked.limit,
         )
+    if asked.deck is not None:
+        runs = [run for run in runs if not run.deck or _is_of(run, asked.deck)]
+    runs = runs[: asked.limit]
     if asked.as_json:
         click.echo(msgspec.json.encode(Listing(runs=runs)))
     else:
@@ -80,8 +92,8 @@ def show_runs(runs: Sequence[RunSummary], store: str) -> None:
     if not runs:
         click.echo("There are no such runs.", err=True)
         return
-    rows = [_TITLES, *(_cells(run) for run in runs)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_TITLES))]
+    rows = _fitting_rows(runs, terminal_width())
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row, run in zip(rows, [None, *runs], strict=True):
         cells = [f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)]
         if run is not None:
@@ -106,16 +118,38 @@ def size_text(count: float) -> str:
     return f"{count:.3g} {_UNITS[-1]}"
 
 
-def _cells(run: RunSummary) -> tuple[str, ...]:
-    status = f"{run.status} {run.code}" if run.code else run.status
+def _is_of(run: RunSummary, glob: str) -> bool:
+    """Whether the deck of a run is like this: its file, its folder or where it is."""
+    globs = (glob.removesuffix("/"), os.path.abspath(glob))  # noqa: PTH100  # a glob
+    names = [run.deck, run.path]
+    names += [name.removesuffix(f"/{PROMPT}") for name in names]
+    return any(fnmatch.fnmatchcase(name, one) for name in names for one in globs)
+
+
+def _fitting_rows(runs: Sequence[RunSummary], width: int) -> list[list[str]]:
+    """A table with its head, with as much of each run as has room."""
+    rows: list[list[str]] = []
+    for count in range(len(_GIVEN_UP) + 1):
+        gone = _GIVEN_UP[:count]
+        titles = [title for title in _TITLES if title not in gone or title == "LAST"]
+        cells = [_cells(run, is_brief="LAST" in gone) for run in runs]
+        rows = [titles, *([row[title] for title in titles] for row in cells)]
+        if table_width(rows) <= width:
+            break
+    return without_empty_columns(rows)
+
+
+def _cells(run: RunSummary, *, is_brief: bool) -> dict[str, str]:
+    """What is known of a run, by the titles of the columns."""
+    is_told = run.code is None or run.code == run.status
     when = datetime.fromtimestamp(run.last).astimezone()
-    return (
-        run.run_id,
-        printable(status),
-        f"{when:%Y-%m-%d %H:%M:%S}",
-        "" if run.turns is None else str(run.turns),
-        "" if run.usage is None else str(run.usage.total_tokens),
-        "" if run.cost is None else cost_text(run.cost),
-        size_text(run.bytes),
-        printable(run.deck),
-    )
+    return {
+        "RUN": run.run_id,
+        "STATUS": printable(run.status if is_told else f"{run.status} {run.code}"),
+        "LAST": f"{when:%m-%d %H:%M}" if is_brief else f"{when:%Y-%m-%d %H:%M:%S}",
+        "TURNS": "" if run.turns is None else str(run.turns),
+        "TOKENS": "" if run.usage is None else str(run.usage.total_tokens),
+        "COST": "" if run.cost is None else cost_text(run.cost),
+        "SIZE": size_text(run.bytes),
+        "DECK": printable(run.deck).removesuffix(f"/{PROMPT}"),
+    }

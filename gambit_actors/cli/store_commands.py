@@ -111,7 +111,9 @@ def log(**options: object) -> None:
 @click.option("--failed", is_flag=True, help="Those that failed.")
 @click.option("--interrupted", is_flag=True, help="Those that were interrupted.")
 @click.option("--since", metavar="AGE", help="Those of the last time, such as 2d.")
-@click.option("--deck", metavar="GLOB", help="Those of decks like this.")
+@click.option(
+    "--deck", metavar="GLOB", help="Those of this deck, or of decks like this."
+)
 @click.option("--limit", metavar="N", type=click.IntRange(min=1), help="Only so many.")
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON document.")
 @click.pass_context

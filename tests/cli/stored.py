@@ -49,9 +49,9 @@ def set_up(folder: Path, on_doubt: str = "ask") -> None:
     (folder / "script.toml").write_text(SCRIPT)
 
 
-def gambit(*arguments: str, stdin: str | None = None) -> Result:
-    """Run a command in this process."""
-    settings = {"COLUMNS": "200", "NO_COLOR": "1"}
+def gambit(*arguments: str, stdin: str | None = None, **given: str) -> Result:
+    """Run a command in this process, with these variables."""
+    settings = {"COLUMNS": "200", "NO_COLOR": "1"} | given
     return CliRunner(env=settings).invoke(main, list(arguments), input=stdin)
 
 

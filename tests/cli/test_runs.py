@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gambit_actors.cli.runs import size_text
+from gambit_actors.run.entries import RunEnded
 from gambit_actors.store.log_lines import LineWriter, read_lines
 from tests.cli.stored import cut_off_run, gambit, kept_run, set_up
 
@@ -38,9 +39,34 @@ def test_runs_are_listed_in_a_table(desk: Path) -> None:
     titles, first, second = result.stdout.splitlines()
     assert titles.split()[:3] == ["RUN", "STATUS", "LAST"]
     assert first.split()[:2] == [run_id, "completed"]
-    assert first.endswith(f"{desk.name}/PROMPT.md")
+    assert first.endswith(f"  {desk.name}")
     assert second.split()[:2] == ["run-cut", "interrupted"]
     assert result.stderr.endswith(": gambit resume run-cut --store runs\n")
+
+
+@pytest.mark.parametrize("columns", ["80", "100", "200"])
+def test_a_run_is_one_line_of_a_terminal(desk: Path, columns: str) -> None:
+    """What has no room is left out, and never a part of the id."""
+    run_id = kept_run("--price", "far/away=1000,2000")
+    (desk / "empty.toml").write_text("")
+    gambit("run", ".", "-m", "Hi.", "--script", "empty.toml", "--store", "runs")
+    result = gambit("runs", COLUMNS=columns)
+    titles, failed, completed = result.stdout.splitlines()
+    deck = len(desk.name)  # Longer than most.
+    assert len(completed) - deck <= int(columns) - 10
+    assert failed.split()[1:3] == ["failed", "model_unavailable"]
+    assert completed.split()[0] == run_id
+    assert (columns == "200") == ("SIZE" in titles and "COST" in titles)
+
+
+def test_a_cancelled_run_is_not_called_that_twice(desk: Path) -> None:
+    """A code that is the status says nothing more."""
+    log = cut_off_run(desk)
+    ended = RunEnded(status="cancelled", code="cancelled", turns=1)
+    entries = [*read_lines(log.read_bytes()).entries, ended]
+    log.write_bytes(LineWriter("gone.1.a").batch(entries, 100.0))
+    (_, line) = gambit("runs").stdout.splitlines()
+    assert line.count("cancelled") == 1
 
 
 def test_runs_are_listed_in_a_document(desk: Path) -> None:
@@ -66,6 +92,10 @@ def test_runs_are_chosen(desk: Path) -> None:
     assert ids("--interrupted", "--failed") == [*bad, "run-cut"]
     assert ids("--since", "1h") == [*bad, good]
     assert ids("--deck", "desk/*") == ["run-cut"]
+    for mine in (desk.name, f"{desk.name}/PROMPT.md", ".", "./", "PROMPT.md", "*"):
+        assert good in ids("--deck", mine)
+    assert ids("--deck", ".", "--limit", "1") == bad
+    assert ids("--deck", "desk") == ["run-cut"]
     nothing = gambit("runs", "--deck", "nobody")
     assert (nothing.exit_code, nothing.stdout) == (0, "")
     assert nothing.stderr == "There are no such runs.\n"
