@@ -2,16 +2,19 @@
 
 import codeop
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import msgspec
 import pytest
+from click.testing import CliRunner
 
 from gambit_actors import DiskReader, RunOptions, RunResult
 from gambit_actors.actors.hook import ExternalCall
 from gambit_actors.actors.trees import Limits
+from gambit_actors.cli.main import main
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -73,6 +76,48 @@ def test_modules_of_the_docs_are_described(tmp_path: Path, block: str) -> None:
     (tmp_path / "action.py").write_text(block)
     described = DiskReader(tmp_path).describe_module("action.py")
     assert described.files == ()
+
+
+def shown_runs(page: Path) -> list[tuple[list[str], list[str], str]]:
+    """What a page shows of ``gambit run``: its Python so far, a command, its output."""
+    found = []
+    fences = re.finditer(
+        r"^```(python|console)\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE
+    )
+    python: list[str] = []
+    for fence in fences:
+        kind, block = fence.groups()
+        command, _, output = block.replace("\\\n", " ").partition("\n")
+        if kind == "python":
+            python.append(block)
+        elif "gambit run " in command and output and not output.startswith("$"):
+            found.append(([*python], shlex.split(command)[2:], output))
+    return found
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        DOCS / "tutorial" / "first-run.md",
+        DOCS / "how-to" / "use-a-model.md",
+        DOCS / "reference" / "cli.md",
+    ],
+    ids=lambda page: page.name,
+)
+def test_what_a_page_shows_of_a_run_is_what_is_printed(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a terminal of 80 columns, to the token; only the time it takes may differ."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "decks").symlink_to(ROOT / "decks")
+    shown = shown_runs(page)
+    assert shown
+    for python, command, output in shown:
+        exec("\n".join(python), {})  # noqa: S102  (our own pages)
+        terminal = {"FORCE_COLOR": "1", "TERM": "dumb", "ANTHROPIC_API_KEY": ""}
+        printed = CliRunner(env=terminal).invoke(main, command).output
+        lines = [line.rstrip() for line in printed.splitlines()]
+        assert re.sub(r"\d+\.\d s ·", "0.0 s ·", "\n".join(lines)) + "\n" == output
 
 
 @pytest.mark.parametrize("kind", [RunOptions, Limits, RunResult, ExternalCall])
