@@ -14,7 +14,9 @@ from rich.text import Text
 from gambit_actors.actors.sessions import RunResult
 from gambit_actors.cli.amounts import cost_text, counted
 from gambit_actors.cli.flow import Flow, printable
+from gambit_actors.cli.speakers import Speakers, envelope_in
 from gambit_actors.openresponses.events import OutputTextDelta
+from gambit_actors.run.synthetic import COMPLETE, CONTEXT_NAMES, END, RESPOND
 from gambit_actors.trace.events import (
     DeckStart,
     HandlerSaid,
@@ -31,6 +33,9 @@ from gambit_actors.trace.events import (
 )
 
 _CUT_CHARACTERS = 100
+_SYNTHETIC = frozenset({*CONTEXT_NAMES, COMPLETE, END, RESPOND})
+"""Calls that say what the runtime shows in other ways, or nothing to a reader."""
+
 _STYLES = {"completed": "green", "cancelled": "yellow", "failed": "red"}
 
 
@@ -76,29 +81,28 @@ class Show:
         self._is_labelled = is_labelled
         self._is_streamed = is_streamed
         self._is_verbose = is_verbose
-        # By the span of the deck.
-        self._depths: dict[str | None, int] = {}
+        self._speakers = Speakers()
         self._has_begun = False
         # Of the last answer of the root's model: words before a call are no answer.
         self._has_said = False
 
     def feed(self, event: TraceEvent) -> None:
         """Show what is to be seen of an event."""
-        depth = self._depths.get(event.parent_action_call_id, 0)
+        depth = self._speakers.depth_of(event.parent_action_call_id)
         match event:
-            case DeckStart(action_call_id=span, depth=own):
-                self._depths[span] = own
+            case DeckStart():
+                self._speakers.began(event)
             case ModelCall() if depth == 0:
                 self._has_begun = self._has_said = False
             case StreamEvent(event=OutputTextDelta(delta=piece)) if depth == 0:
                 if self._is_streamed:
                     self._say(piece)
-            case ToolCalled(name=name, args=args, tool_kind=kind):
-                if kind == "internal" and not self._is_verbose:
-                    return
-                self._note("calls", f"{'  ' * depth}{name} {args}")
-            case ToolResult(name=name, result=str(result)):
-                self._note_result(depth, name, result)
+            case ToolCalled(name=name, args=args):
+                self._speakers.called(event)
+                if name not in _SYNTHETIC or self._is_verbose:
+                    self._note("calls", f"{'  ' * depth}{name} {args}")
+            case ToolResult(result=str(result)):
+                self._note_result(depth, event, result)
             case _:
                 self._note_other(event)
 
@@ -122,12 +126,19 @@ class Show:
         self._has_said = self._has_said or bool(piece.strip())
         self._flow.write(piece)
 
-    def _note_result(self, depth: int, name: str, result: str) -> None:
-        problem = problem_in(name, result)
-        if problem is not None:
-            self._note("", f"{'  ' * depth}{name}: {problem}")
+    def _note_result(self, depth: int, event: ToolResult, result: str) -> None:
+        indent, name, speakers = "  " * depth, event.name, self._speakers
+        handled = speakers.failure_handled(event)
+        if handled is not None:
+            # Now, because what the handler says to it would otherwise come before it.
+            self._note("", f"{'  ' * (depth - 1)}{handled[0]}: {handled[1]}")
+        problem, answerer = problem_in(name, result), speakers.answerer(event)
+        if problem is not None and answerer is not None:
+            self._note("", f"{indent}{answerer} answers: {problem}")
+        elif problem is not None and not speakers.was_told(event, problem):
+            self._note("", f"{indent}{name}: {problem}")
         elif self._is_verbose:
-            self._note("gives", f"{'  ' * depth}{name} {result}")
+            self._note("gives", f"{indent}{name} {result}")
 
     def _note_other(self, event: TraceEvent) -> None:
         match event:
@@ -156,24 +167,10 @@ class Show:
 
 def problem_in(name: str, output: str) -> str | None:
     """What the output of a call says went wrong with it; None if nothing did."""
-    try:
-        envelope = msgspec.json.decode(output, type=_Problem)
-    except msgspec.DecodeError:
-        return None
-    if envelope.status is None or envelope.status < 400:  # noqa: PLR2004  # HTTP's word
-        return None
-    hint = ""
-    if envelope.code == "cannot_confine":
-        hint = f" (--unconfined {name} runs it all the same)"
-    return f"{envelope.message or envelope.code or envelope.status}{hint}"
-
-
-class _Problem(msgspec.Struct, frozen=True, kw_only=True):
-    """As much of an envelope as it takes to see that a call failed."""
-
-    status: int | None = None
-    code: str | None = None
-    message: str | None = None
+    envelope = envelope_in(output)
+    if envelope.code == "cannot_confine" and envelope.problem is not None:
+        return f"{envelope.problem} (--unconfined {name} runs it all the same)"
+    return envelope.problem
 
 
 def answer_text(result: RunResult) -> str:
