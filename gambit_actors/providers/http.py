@@ -222,7 +222,7 @@ class _Call:
         self, provider: str, request: httpx.Request, timeouts: Timeouts
     ) -> None:
         self.provider = provider
-        self._host = request.url.host
+        self._url = request.url
         self._request = request
         self._phases = Phases(provider, timeouts)
         self._idle = timeouts.idle
@@ -307,9 +307,10 @@ class _Call:
             case httpx.RemoteProtocolError() if is_garbage(problem):
                 return NotAnAnswer(self.provider, f"not HTTP ({what_of(problem)})")
             case httpx.ConnectError() | UnicodeError():
-                return ProviderUnreachable(
-                    self.provider, reason_of(problem, self._host)
-                )
+                url = self._url
+                port = url.port or (443 if url.scheme == "https" else 80)
+                reason = reason_of(problem, url.host, port=port, provider=self.provider)
+                return ProviderUnreachable(self.provider, reason)
             case _:
                 return ConnectionLost(self.provider, loss_of(problem))
 

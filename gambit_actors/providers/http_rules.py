@@ -129,7 +129,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def reason_of(error: BaseException, host: str) -> str:
+def reason_of(error: BaseException, host: str, *, port: int, provider: str = "") -> str:
     """Why there was no connection, in one plain sentence.
 
     The library that connects has wrapped what the system said, several times.
@@ -146,7 +146,9 @@ def reason_of(error: BaseException, host: str) -> str:
             case socket.gaierror() | UnicodeError():
                 return f"there is no host called {cut(host)}"
             case ConnectionRefusedError():
-                return f"nothing takes connections at {host}"
+                is_here = provider == "ollama" and is_loopback(host)
+                hint = "; start it with: ollama serve" if is_here else ""
+                return f"nothing takes connections at {host}, port {port}{hint}"
             case OSError(strerror=str(said)):
                 return f"{host}: {cut(said)}"
     return cut(str(error)) or f"{host} took no connection"

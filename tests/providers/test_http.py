@@ -20,6 +20,7 @@ from gambit_actors.providers.errors import (
     ProviderUnreachable,
 )
 from gambit_actors.providers.http import HttpAnswer, HttpTransport
+from gambit_actors.providers.http_rules import reason_of
 from gambit_actors.providers.limited import read_limited
 from gambit_actors.testing.fake_server import (
     Answer,
@@ -217,7 +218,7 @@ async def test_nobody_there_is_said_in_a_sentence() -> None:
         serve(one_answer(b"")) as plain,
     ):
         places = {
-            refused: "nothing takes connections",
+            refused: f"nothing takes connections at .*, port {refused.split(':')[-1]}$",
             "http://nobody.invalid": "there is no host called nobody.invalid",
             f"https{plain.base_url.removeprefix('http')}": "TLS",
             f"https://{'a' * 70}.example": "there is no host called",
@@ -228,6 +229,22 @@ async def test_nobody_there_is_said_in_a_sentence() -> None:
                     "p", url, headers={}, body=b"", timeouts=_PATIENT
                 ):
                     pass
+
+
+@pytest.mark.parametrize(
+    ("provider", "host", "hint"),
+    [
+        ("ollama", "localhost", "; start it with: ollama serve"),
+        ("ollama", "models.test", ""),
+        ("vllm", "localhost", ""),
+    ],
+)
+def test_a_server_of_this_machine_that_is_not_up_is_told_how_to_be(
+    provider: str, host: str, hint: str
+) -> None:
+    """If it is one that everybody starts in the same way."""
+    reason = reason_of(ConnectionRefusedError(), host, port=11434, provider=provider)
+    assert reason == f"nothing takes connections at {host}, port 11434{hint}"
 
 
 async def _close(_asked: Asked, answer: Answer) -> None:
