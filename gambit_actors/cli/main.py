@@ -8,6 +8,7 @@ from typing import BinaryIO
 
 import click
 
+from gambit_actors.cli.commands import MainCommands
 from gambit_actors.cli.options import playing, set_up
 from gambit_actors.cli.store_commands import STORE_COMMANDS
 from gambit_actors.errors import GambitError
@@ -15,7 +16,7 @@ from gambit_actors.errors import GambitError
 _CHUNK_BYTES = 64 * 1024
 
 
-class _Commands(click.Group):
+class _Commands(MainCommands):
     """A group that says in one sentence what went wrong."""
 
     def invoke(self, ctx: click.Context) -> object:

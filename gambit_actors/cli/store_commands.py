@@ -4,7 +4,13 @@ import sys
 
 import click
 
-from gambit_actors.cli.options import other_deck, playing, store_folder
+from gambit_actors.cli.commands import RunsCommands
+from gambit_actors.cli.options import (
+    DEFAULT_STORE,
+    other_deck,
+    playing,
+    store_folder,
+)
 
 _RUN_ID = click.argument("run_id", metavar="RUN_ID")
 
@@ -106,7 +112,7 @@ def log(**options: object) -> None:
     sys.exit(log_from_options(options))
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=RunsCommands, invoke_without_command=True)
 @store_folder
 @click.option("--failed", is_flag=True, help="Those that failed.")
 @click.option("--interrupted", is_flag=True, help="Those that were interrupted.")
@@ -131,7 +137,12 @@ def runs(context: click.Context, /, **options: object) -> None:
 
 
 @runs.command()
-@click.option("--store", metavar="DIR", help="The folder that runs are kept in.")
+@click.option(
+    "--store",
+    metavar="DIR",
+    # Not as its default: what is said before the word prune counts for more.
+    help=f"The folder that runs are kept in.  [default: {DEFAULT_STORE}]",
+)
 @click.option(
     "--keep", metavar="AGE", required=True, help="Keep what is newer, such as 30d."
 )

@@ -52,7 +52,8 @@ def set_up(folder: Path, on_doubt: str = "ask") -> None:
 def gambit(*arguments: str, stdin: str | None = None, **given: str) -> Result:
     """Run a command in this process, with these variables."""
     settings = {"COLUMNS": "200", "NO_COLOR": "1"} | given
-    return CliRunner(env=settings).invoke(main, list(arguments), input=stdin)
+    runner = CliRunner(env=settings)
+    return runner.invoke(main, list(arguments), input=stdin, prog_name="gambit")
 
 
 def kept_run(*more: str) -> str:

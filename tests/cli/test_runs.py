@@ -135,6 +135,35 @@ def test_what_is_asked_wrongly_is_one_sentence(
     assert ids() == [run_id]
 
 
+@pytest.mark.parametrize(
+    ("command", "guess"),
+    [
+        ("show", " Did you mean gambit log RUN_ID?"),
+        ("list", " Did you mean gambit runs?"),
+        ("rnu", " Did you mean gambit run?"),
+        ("runs list", " Did you mean gambit runs?"),
+        ("runs show", " Did you mean gambit log RUN_ID?"),
+        ("runs prnue", " Did you mean gambit runs prune?"),
+        ("runs xyz", ""),
+    ],
+)
+def test_a_command_that_there_is_not_is_told_with_one_that_there_is(
+    command: str, guess: str
+) -> None:
+    """By what somebody tries first, or by how it is written."""
+    result = gambit(*command.split())
+    assert result.exit_code == 2
+    name = command.rsplit(maxsplit=1)[-1]
+    assert result.stderr.endswith(f"\nError: No such command '{name}'.{guess}\n")
+
+
+def test_where_runs_are_looked_for_is_in_the_help_of_each_command() -> None:
+    """Also of the one for which the command before it may say so."""
+    for command in ("runs", "runs prune", "log", "resume"):
+        shown = gambit(*command.split(), "--help").stdout
+        assert "[default: runs]" in " ".join(shown.split())
+
+
 def test_old_runs_are_removed(desk: Path) -> None:
     """Only when told, and what has not ended only when that is told as well."""
     run_id = kept_run()
