@@ -298,10 +298,12 @@ def _show(console: Console, checked: Checked, options: Options) -> None:
 def _tell_intents(console: Console, checked: Checked) -> None:
     bare = sum(found.code == "GD090" for found in checked.diagnostics)
     if bare:
-        has = "has" if bare == 1 else "have"
+        rest = "has no INTENT.md to say what it is for"
+        if bare > 1:
+            rest = "have no INTENT.md to say what they are for"
         _say(
             console,
-            f"{_count(bare, 'deck')} {has} no INTENT.md to say what it is for;"
+            f"{_count(bare, 'deck')} {rest};"
             " --scaffold writes an outline, --verbose tells where.",
         )
 

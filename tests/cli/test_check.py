@@ -301,10 +301,12 @@ def test_missing_intents_are_one_line(number: int) -> None:
     write({"a/PROMPT.md": "Hello", "b/PROMPT.md": ""})
     for name in ("a", "b")[:number]:
         Path(name, "INTENT.md").unlink()
-    notes, have = ("1 note", "deck has") if number == 1 else ("2 notes", "decks have")
+    notes, have, they = "1 note", "deck has", "it is"
+    if number > 1:
+        notes, have, they = "2 notes", "decks have", "they are"
     assert check().stdout == (
         f"All good: 2 decks, 2 files, {notes}.\n"
-        f"{number} {have} no INTENT.md to say what it is for;"
+        f"{number} {have} no INTENT.md to say what {they} for;"
         " --scaffold writes an outline, --verbose tells where.\n"
     )
     assert check(quiet=True).stdout == ""
