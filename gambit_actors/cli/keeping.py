@@ -11,6 +11,7 @@ from gambit_actors.actors.sessions import Session
 from gambit_actors.cli.asking import Asked
 from gambit_actors.cli.flow import printable
 from gambit_actors.cli.refusing import Refused
+from gambit_actors.cli.stored_runs import refuse_a_file_as_store
 from gambit_actors.errors import NoSuchRun
 from gambit_actors.run.entries import Entry, RunResumed, RunStarted
 from gambit_actors.run.saved_state_entries import (
@@ -31,6 +32,7 @@ class Keeping:
         asked: says where.
 
     Raises:
+        Refused: the store is a file.
         StateFileBroken: the state cannot be gone on with.
     """
 
@@ -39,6 +41,7 @@ class Keeping:
         self._memory = MemoryStore(keep=asked.state is not None)
         self._disk: DiskStore | None = None
         if asked.store is not None:
+            refuse_a_file_as_store(asked.store)
             self._disk = DiskStore(asked.store, durability=asked.durability)
         self._previous: SavedState | None = None
         if asked.state is not None:

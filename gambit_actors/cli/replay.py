@@ -54,8 +54,11 @@ def _tell(runs: Sequence[ReplayedRun]) -> int:
             _tell_difference(run, run.replayed.difference)
             return 1
     ended = runs[0].replayed.ended
-    if ended is not None:
+    if ended is not None and ended.failure is None:
         click.echo(printable(_answer(ended)))
+    elif ended is not None and ended.failure is not None:
+        words = f"there was no answer: {ended.failure.message}"
+        click.echo(printable(words), err=True)
     decided = sum(run.replayed.decided for run in runs)
     what = "1 decision" if decided == 1 else f"{decided} decisions"
     click.echo(f"replayed {what}, byte for byte", err=True)

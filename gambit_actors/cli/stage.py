@@ -140,7 +140,8 @@ class Stage:
 
     def tell_how_to_go_on(self, store: str | None) -> None:
         """Say what to type if the run was stopped, or could not be kept to its end."""
-        run_id = self.ending.run_id
+        # A run that is over is not begun again to give its answer.
+        run_id = self.ending.run_id if self.result is None else self.result.run_id
         words = _how_to_go_on(run_id, store, self.result) if store and run_id else None
         if words is not None:
             click.echo(words, err=True)
@@ -162,7 +163,7 @@ def tell_end(
 
 def _how_to_go_on(run_id: str, store: str, result: RunResult | None) -> str | None:
     """What to say of a run that was stopped or could not be kept; None of any other."""
-    if result is None:
+    if result is None or result.status == "cancelled":
         command = resume_command(run_id, store, "--message", "TEXT")
         return f"It was stopped. Say something else to it with:\n  {command}"
     if result.failure is not None and result.failure.code == "store_failed":

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from gambit_actors.cli.deck_folders import shown_path
 from gambit_actors.cli.flow import printable
 from gambit_actors.cli.refusing import Refused
 from gambit_actors.errors import (
@@ -43,9 +44,24 @@ def refuse_what_is_no_store(folder: str) -> None:
     Raises:
         Refused: there is none.
     """
+    refuse_a_file_as_store(folder)
     if not Path(folder).is_dir():
         name = printable(folder)
         raise Refused(f"there is no folder {name}: name that of the runs with --store")
+
+
+def refuse_a_file_as_store(folder: str) -> None:
+    """Look whether a folder can be where runs are to be kept: on its way is no file.
+
+    Raises:
+        Refused: there is one.
+    """
+    path = Path(folder).absolute()
+    for place in (path, *path.parents):
+        if place.is_file():
+            name = folder if place == path else shown_path(str(place))
+            words = f"--store {folder}: {name} is a file, not a folder: name another"
+            raise Refused(printable(words))
 
 
 def found_run(folder: str, run_id: str) -> RunSummary:

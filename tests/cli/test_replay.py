@@ -52,6 +52,17 @@ def test_a_run_without_an_answer_replays_as_far_as_it_goes(desk: Path) -> None:
     assert (result.exit_code, result.stdout) == (0, ""), result.stderr
 
 
+def test_a_run_that_failed_has_no_answer_to_be_shown(desk: Path) -> None:
+    """Not even an empty line; why is told on standard error."""
+    (desk / "empty.toml").write_text("")
+    gambit("run", ".", "-m", "Hi.", "--script", "empty.toml", "--store", "runs")
+    result = gambit("replay", "last")
+    assert (result.exit_code, result.stdout) == (0, "")
+    first, second = result.stderr.splitlines()
+    assert first.startswith("there was no answer: the script has no reply left for ")
+    assert second.startswith("replayed ")
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [

@@ -11,7 +11,14 @@ import pytest
 from gambit_actors.cli import doubting, resume
 from gambit_actors.openresponses.items import FunctionCall
 from gambit_actors.run.doubts import Happened
-from gambit_actors.run.entries import CallStarted, Entry, ItemAdded
+from gambit_actors.run.entries import (
+    CallStarted,
+    Entry,
+    Failure,
+    ItemAdded,
+    RunEnded,
+    TurnEnded,
+)
 from gambit_actors.store.log_lines import LineWriter, read_lines
 from gambit_actors.store.run_index import list_runs
 from tests.cli.stored import cut_off_run, gambit, kept_run, set_up
@@ -64,13 +71,34 @@ def test_a_run_is_kept_as_well_as_it_has_to_be(desk: Path, durability: str) -> N
 
 
 @pytest.mark.parametrize("store", ["script.toml", "script.toml/runs"])
-def test_a_store_that_cannot_be_is_one_sentence(desk: Path, store: str) -> None:
-    """Nothing is run, and the folder is named."""
-    command = ["run", ".", "-m", "Hi.", *SCRIPT, "--store", store]
-    result = gambit(*command)
+@pytest.mark.parametrize("command", [("run", ".", "-m", "Hi."), ("resume", "last")])
+@pytest.mark.usefixtures("desk")
+def test_a_store_that_is_a_file_is_one_sentence(
+    store: str, command: tuple[str, ...]
+) -> None:
+    """Nothing is run, and it is told what is in the way."""
+    result = gambit(*command, *SCRIPT, "--store", store)
+    assert (result.exit_code, result.stdout) == (2, "")
+    words = "script.toml is a file, not a folder: name another"
+    assert result.stderr == f"Error: --store {store}: {words}\n"
+
+
+def test_a_run_that_was_cancelled_says_how_to_go_on(desk: Path) -> None:
+    """Every time that it is asked for the answer that it has not."""
+    log = cut_off_run(desk)
+    failure = Failure(code="cancelled", message="the run was cancelled")
+    ends: list[Entry] = [
+        TurnEnded(status="cancelled", failure=failure),
+        RunEnded(status="cancelled", code="cancelled", turns=1),
+    ]
+    entries = [*read_lines(log.read_bytes()).entries, *ends]
+    log.write_bytes(LineWriter("gone.1.a").batch(entries, 100.0))
+    result = gambit("resume", "last")
     assert (result.exit_code, result.stdout) == (1, "")
-    (error,) = result.stderr.splitlines()
-    assert error.startswith(f"Error: {desk / store} cannot be used (")
+    assert result.stderr.splitlines()[0] == "Error: the run was cancelled"
+    assert result.stderr.endswith(
+        "  gambit resume run-cut --store runs --message TEXT\n"
+    )
 
 
 def test_a_part_of_a_run_is_not_gone_on_with_alone(desk: Path) -> None:
