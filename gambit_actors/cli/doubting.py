@@ -1,15 +1,22 @@
 """Calls that nobody knows the outcome of: told, asked about, and answered.
 
-An answer is ``KEY=retry``, ``KEY=fail`` or ``KEY=`` and in JSON what the call gave.
+An answer is ``KEY=retry``, ``KEY=fail`` or ``KEY=`` and in JSON what the call gave. For
+the key, what is told of a call has a shorter name.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import click
 import msgspec
 
 from gambit_actors.cli.flow import printable
+from gambit_actors.cli.open_calls import (
+    OpenCall,
+    key_named,
+    open_calls,
+    short_name,
+)
 from gambit_actors.cli.refusing import Refused
 from gambit_actors.cli.stored_runs import resume_command
 from gambit_actors.errors import InDoubt
@@ -20,7 +27,7 @@ _LACKING = "\n    it cannot be made again: the log does not keep its secrets"
 
 
 def answers_from(given: Sequence[str]) -> dict[str, Answer]:
-    """What ``--answer`` says, by key.
+    """What ``--answer`` says, by key or what stands for one.
 
     Raises:
         Refused: it is not a key and an answer.
@@ -31,6 +38,17 @@ def answers_from(given: Sequence[str]) -> dict[str, Answer]:
 def can_ask() -> bool:
     """Whether somebody sits in front of us."""
     return bool(sys.stdin and sys.stdin.isatty() and sys.stderr.isatty())
+
+
+def answers_by_key(
+    answers: Mapping[str, Answer], calls: Sequence[OpenCall]
+) -> dict[str, Answer]:
+    """The same by whole keys, as far as it is known what they are.
+
+    Raises:
+        Refused: an answer may be about several calls.
+    """
+    return {key_named(calls, name): answer for name, answer in answers.items()}
 
 
 def tell_doubts(problem: InDoubt, run_id: str, store: str, *, is_asked: bool) -> None:
@@ -53,7 +71,8 @@ def tell_doubts(problem: InDoubt, run_id: str, store: str, *, is_asked: bool) ->
         )
     if is_asked:
         return
-    say = [f"--answer={doubt.key}=ANSWER" for doubt in doubts]
+    calls = open_calls(store, run_id)
+    say = [f"--answer={short_name(calls, doubt.key)}=ANSWER" for doubt in doubts]
     command = resume_command(run_id, store, *say)
     click.echo(
         f"\nLook whether it did, and go on with:\n  {command}\n"

@@ -13,11 +13,13 @@ from gambit_actors.actors.sessions import RunResult
 from gambit_actors.cli.answering import Answering
 from gambit_actors.cli.asking import Playing, refuse_another_deck
 from gambit_actors.cli.doubting import (
+    answers_by_key,
     answers_from,
     ask_about,
     can_ask,
     tell_doubts,
 )
+from gambit_actors.cli.open_calls import open_calls
 from gambit_actors.cli.stage import WAITING, Stage
 from gambit_actors.cli.stopping import run_until_stopped
 from gambit_actors.cli.stored_runs import (
@@ -61,6 +63,8 @@ def go_on_with(
     Raises:
         GambitError: it cannot be gone on with.
     """
+    if answers:
+        answers = answers_by_key(answers, open_calls(asked.store, run.run_id))
     while True:
         try:
             return _go_on(asked, run, answers)

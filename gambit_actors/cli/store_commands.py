@@ -23,7 +23,8 @@ _RUN_ID = click.argument("run_id", metavar="RUN_ID")
     "--answer",
     metavar="KEY=ANSWER",
     multiple=True,
-    help="What to do about a call in doubt: retry, fail, or in JSON what it gave.",
+    help="What to do about a call in doubt: retry, fail, or in JSON what it gave."
+    " KEY may be the end of one, or a tool's name.",
 )
 @other_deck
 @playing

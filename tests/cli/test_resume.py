@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from gambit_actors.cli import doubting, resume
+from gambit_actors.cli.open_calls import OpenCall, key_named, open_calls, short_name
+from gambit_actors.cli.refusing import Refused
 from gambit_actors.openresponses.items import FunctionCall
 from gambit_actors.run.doubts import Happened
 from gambit_actors.run.entries import (
@@ -143,11 +145,48 @@ def test_calls_in_doubt_are_told_with_what_to_type(desk: Path) -> None:
     assert (result.exit_code, result.stdout) == (3, "")
     assert '\n  pay {"amount":39}\n    attempt 1, asked for by ' in result.stderr
     assert f"\n    {KEY}\n" in result.stderr
-    typed = f"gambit resume run-cut --store runs --answer={KEY}=ANSWER\n"
+    typed = "gambit resume run-cut --store runs --answer=pay=ANSWER\n"
     assert typed in result.stderr
     assert path.read_bytes() == before
     command = typed.replace("ANSWER", "fail").split()[1:]
     assert gambit(*command, *SCRIPT).exit_code == 0
+
+
+@pytest.mark.parametrize("name", [KEY, "c=1", "1", "cut:c=1", "pay"])
+def test_a_call_may_be_named_in_short(desk: Path, name: str) -> None:
+    """By the end of its key, or by its tool, as there is no other call of that."""
+    cut_off_run(desk)
+    result = gambit("resume", "run-cut", "--answer", f"{name}=fail", *SCRIPT)
+    assert (result.exit_code, result.stdout) == (0, "Paid.\n"), result.stderr
+
+
+def test_the_name_of_a_call_is_as_short_as_can_be() -> None:
+    """A tool's name if it has one call; else enough of the key to tell it by."""
+    keys = {f"run-a:call_b_1_{n}": "pay" for n in (1, 2)} | {"run-a:call_c": "write"}
+    calls = [OpenCall(key=key, name=name) for key, name in keys.items()]
+    names = [short_name(calls, key) for key in keys]
+    assert names == ["b_1_1", "b_1_2", "write"]
+    assert [key_named(calls, name) for name in names] == list(keys)
+    assert key_named(calls, "none") == "none"
+    with pytest.raises(
+        Refused, match=r"pay=\.\.\. may be about several calls: b_1_1, b_"
+    ):
+        key_named(calls, "pay")
+    with pytest.raises(Refused, match="several calls"):
+        key_named(calls, "")
+
+
+def test_a_call_of_a_deck_below_may_be_named_in_short(desk: Path) -> None:
+    """Its log is found through the call that began it."""
+    cut_off_run(desk, "run-below", root="run-cut")
+    log = cut_off_run(desk)
+    entries = read_lines(log.read_bytes()).entries[:-1]
+    started = CallStarted(call_id="c=1", name="ask", kind="action", run_id="run-below")
+    log.write_bytes(LineWriter("gone.1.a").batch([*entries, started], 100.0))
+    calls = open_calls("runs", "run-cut")
+    assert [call.key for call in calls] == ["run-cut:c=1", "run-below:c=1"]
+    assert key_named(calls, "below:c=1") == "run-below:c=1"
+    assert open_calls("runs", "run-none") == []
 
 
 @pytest.mark.parametrize(
