@@ -18,6 +18,7 @@ from gambit_actors.cli.flow import printable
 from gambit_actors.cli.log_view import LogView
 from gambit_actors.cli.refusing import Refused
 from gambit_actors.cli.stored_runs import found_run, worded
+from gambit_actors.cli.tables import NO_LIMIT, terminal_width
 from gambit_actors.errors import CorruptLog, NoSuchRun
 from gambit_actors.run.entries import Entry
 from gambit_actors.store.log_lines import LogContents, read_lines
@@ -36,6 +37,7 @@ class AskedForLog(msgspec.Struct, frozen=True, kw_only=True):
     store: str
     follow: bool = False
     as_json: bool = False
+    verbose: bool = False
     state: str | None = None
     bundle: bool = False
     user_messages: int | None = None
@@ -57,11 +59,17 @@ def log_from_options(options: Mapping[str, object]) -> int:
         if any(forms[1:]):
             return _convert(path, asked)
         try:
-            return _show(path, _lines if asked.as_json else LogView().show, asked)
+            return _show(path, _lines if asked.as_json else _view(asked).show, asked)
         except FileNotFoundError as problem:
             raise NoSuchRun(run.run_id, asked.store) from problem
         except KeyboardInterrupt:
             return _INTERRUPTED
+
+
+def _view(asked: AskedForLog) -> LogView:
+    width = terminal_width()
+    known = width if width < NO_LIMIT else None
+    return LogView(width=known, is_verbose=asked.verbose)
 
 
 def _show(path: Path, sight: Sight, asked: AskedForLog) -> int:

@@ -83,6 +83,9 @@ def replay(**options: object) -> None:
 @click.option("-f", "--follow", is_flag=True, help="Wait for more, until the run ends.")
 @click.option("--json", "as_json", is_flag=True, help="Write the lines as they are.")
 @click.option(
+    "-v", "--verbose", is_flag=True, help="Show entries whole, with all their ids."
+)
+@click.option(
     "--state",
     metavar="FILE",
     type=click.Path(dir_okay=False),

@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 
 _GAP = "  "
 _INDENT = "    "
-# What is written to a file or a program stays one line a row.
-_NO_LIMIT = 100_000
+NO_LIMIT = 100_000
+"""How wide a line may be where nobody knows how wide it will be shown."""
 
 
 def terminal_width() -> int:
     """How wide a line may be."""
-    return shutil.get_terminal_size((_NO_LIMIT, 1)).columns
+    return shutil.get_terminal_size((NO_LIMIT, 1)).columns
 
 
 def without_empty_columns(rows: Sequence[Sequence[str]]) -> list[list[str]]:

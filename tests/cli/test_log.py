@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
 from gambit_actors.run.context_bundles import decode_bundle
 from gambit_actors.store.state_files import load_state
@@ -49,10 +50,58 @@ def test_calls_are_shown_by_their_names(desk: Path) -> None:
         "begins  pay\n",
         "resumed\n",
         "begins  pay, attempt 2\n",
-        "gives   pay {",
+        "gives   pay 500 missing_on_tool: nobody is there to carry out the external tool",
         "turn    1 completed\n",
     ):
         assert f"  {words}" in shown
+
+
+ACT = """+++
+[modelParams]
+model = "far/away"
+
+[[actions]]
+name = "look"
+description = "Look."
+execute = "look.py"
++++
+
+Be kind.
+"""
+LOOK = """from gambit_actors import define_deck
+deck = define_deck(
+    run=lambda ctx: {"found": "x" * 300},
+    context_schema={"type": "object"},
+    response_schema={"type": "object"},
+)
+"""
+
+
+def test_an_action_is_told_once_and_without_ids(desk: Path) -> None:
+    """What it gave comes first; with --verbose there is all that the log has."""
+    (desk / "PROMPT.md").write_text(ACT)
+    (desk / "look.py").write_text(LOOK)
+    (desk / "script.toml").write_text(
+        '[[replies]]\ncalls = [{ name = "look" }]\n[[replies]]\ntext = "Seen."\n'
+    )
+    kept_run()
+    shown = gambit("log", "last").stdout
+    assert '  gives   look {"found":"xxx' in shown
+    assert "actionCallId" not in shown
+    assert "gambit_complete" not in shown
+    whole = gambit("log", "last", "--verbose").stdout
+    assert whole.count("actionCallId") == 3
+    assert whole.count("gambit_complete") == 2
+    assert whole.count("x" * 300) == 3
+
+
+@pytest.mark.parametrize("columns", ["60", "100"])
+def test_a_line_is_as_wide_as_the_terminal_at_most(desk: Path, columns: str) -> None:
+    """Counted in cells: some characters take two."""
+    cut_off_run(desk, arguments=json.dumps({"note": "\u6f22" * 99}, ensure_ascii=False))
+    lines = gambit("log", "run-cut", COLUMNS=columns).stdout.splitlines()
+    widths = [cell_len(line) for line in lines]
+    assert int(columns) - 1 <= max(widths) <= int(columns)
 
 
 def test_json_is_the_lines_as_they_are(desk: Path) -> None:
