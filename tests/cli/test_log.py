@@ -50,7 +50,7 @@ def test_calls_are_shown_by_their_names(desk: Path) -> None:
         "begins  pay\n",
         "resumed\n",
         "begins  pay, attempt 2\n",
-        "gives   pay 500 missing_on_tool: nobody is there to carry out the external tool",
+        "gives   pay 500 missing_on_tool: nobody is there to carry out the ext",
         "turn    1 completed\n",
     ):
         assert f"  {words}" in shown
