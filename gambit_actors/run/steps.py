@@ -64,6 +64,9 @@ class Finish(msgspec.Struct, frozen=True, gc=False):
 Step: TypeAlias = CallModel | RunTools | Finish
 
 
+_RESPOND = "call gambit_respond to finish"
+
+
 def next_step(program: Program, state: RunState, *, max_passes: int) -> Step:
     """Say what to do next."""
     if state.ended is not None:
@@ -98,7 +101,9 @@ def _ask(
     if state.passes >= max_passes:
         passes = "1 pass" if max_passes == 1 else f"{max_passes} passes"
         message = f"the deck did not come to an answer in {passes}"
-        if complaint is not None:
+        if complaint == _RESPOND:  # That is for the model; a person reads this.
+            message += ": it never called gambit_respond"
+        elif complaint is not None:
             message += f": {complaint}"
         return Finish(_failed("max_passes", message, text=state.said))
     first: tuple[Entry, ...] = ()
@@ -119,7 +124,7 @@ def _checked_answer(program: Program, text: str) -> tuple[TurnEnded, str | None]
     """An answer in words as a result, and what keeps it from being one."""
     deck = program.deck
     if deck.respond:
-        return TurnEnded(status="failed", text=text), "call gambit_respond to finish"
+        return TurnEnded(status="failed", text=text), _RESPOND
     if deck.response_schema is None:
         return _completed(text, text), None
     readings = [text]  # A schema may allow plain words besides other things.

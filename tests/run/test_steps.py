@@ -378,6 +378,8 @@ def test_a_responding_deck_is_reminded_until_its_passes_are_used_up() -> None:
     code, message = failure_of(step)
     assert code == "max_passes"
     assert "gambit_respond" in message
+    # A person reads this: what to do about it was said to the model.
+    assert message.endswith("in 6 passes: it never called gambit_respond")
 
 
 def test_a_result_that_the_deck_no_longer_takes() -> None:
