@@ -65,6 +65,7 @@ class Answering:
 
     Attributes:
         options: what the runtime is told.
+        code: what a shell is told of the recording: 1 if it is not whole, otherwise 0.
 
     Raises:
         InvalidDeck: the deck has mistakes.
@@ -74,6 +75,7 @@ class Answering:
 
     def __init__(self, asked: Playing, deck: str, *, is_needed: bool = True) -> None:
         asked = self._asked = _with_recording(asked)
+        self.code = 0
         self._environment = environment_of(asked.env_file)
         self._settings = Settings()
         self._provider = self._stand_in(asked, is_needed=is_needed)
@@ -111,7 +113,8 @@ class Answering:
         try:
             yield recorder
         finally:
-            file.close(has_answers=recorder.has_answers)
+            if not file.close(has_answers=recorder.has_answers):
+                self.code = 1
 
     def _stand_in(self, asked: Playing, *, is_needed: bool) -> ModelProvider | None:
         if asked.script is not None and asked.replay is not None:

@@ -5,6 +5,8 @@ that is added to is written in its place: lines that are there stay as they are.
 """
 
 import os
+from contextlib import suppress
+from io import FileIO
 from pathlib import Path
 
 import click
@@ -18,6 +20,8 @@ from gambit_actors.store.writers import try_lock
 
 class RecordingFile:
     """The file of a recording, for its owner alone. A disk that refuses ends no run.
+
+    Only whole lines are in it, and one that is not whole takes the place of none.
 
     Args:
         path: where the recording is to be.
@@ -45,16 +49,19 @@ class RecordingFile:
         """Add a line, unless one before it could not be written."""
         if self._problem is None:
             try:
-                self._file.write(line)
+                _write_whole(self._file, line)
             except OSError as problem:
                 self._problem = problem
 
-    def close(self, *, has_answers: bool) -> None:
+    def close(self, *, has_answers: bool) -> bool:
         """Have the recording where it belongs, and say so if it is not whole.
 
         Args:
             has_answers: whether a model has answered. One of failures alone does not
                 take the place of another.
+
+        Returns:
+            Whether all that was to be written down is.
         """
         # Named while the lock is held: nobody writes into what is about to move.
         if self._written != self._path and self._problem is None:
@@ -63,9 +70,13 @@ class RecordingFile:
             except OSError as problem:
                 self._problem = problem
         self._file.close()
-        if self._problem is not None:
-            words = f"{self._written} is not whole: {self._problem.strerror}"
-            click.echo(printable(f"--record {words}"), err=True)
+        if self._problem is None:
+            return True
+        words = f"{self._written} is not whole: {self._problem.strerror}"
+        if self._written != self._path and self._path.exists():
+            words += f"; {self._path} is as it was"
+        click.echo(printable(f"--record {words}"), err=True)
+        return False
 
     def _begin(self, *, is_added: bool) -> None:
         if not (try_lock(self._file.fileno()) and self._is_still_there()):
@@ -90,6 +101,24 @@ class RecordingFile:
         self._written.unlink()
         words = f"no model answered, so {self._path} is as it was"
         click.echo(printable(f"--record: {words}"), err=True)
+
+
+def _write_whole(file: FileIO, line: bytes) -> None:
+    """Write all of a line, or nothing of it.
+
+    Raises:
+        OSError: the disk does not take it.
+    """
+    before = os.fstat(file.fileno()).st_size
+    rest = memoryview(line)
+    try:
+        # A disk that is nearly full takes a part first, and says no to the rest.
+        while rest:
+            rest = rest[file.write(rest) or 0 :]
+    except OSError:
+        with suppress(OSError):  # Then half a line is left, which readers pass over.
+            file.truncate(before)
+        raise
 
 
 def _open_private(path: str, flags: int) -> int:

@@ -110,4 +110,4 @@ def _go_on(asked: AskedToResume, run: RunSummary, answers: Mapping[str, Answer])
         code = run_until_stopped(work)
     code = code or stage.tell_end(is_kept=True)
     stage.tell_how_to_go_on(asked.store)
-    return code
+    return code or answering.code

@@ -84,7 +84,7 @@ def _run(asked: Asked) -> int:
     code = code or stage.tell_end(is_kept=asked.store is not None)
     keeping.save(stage.ending.run_id, mode=answering.options.mode)
     stage.tell_how_to_go_on(asked.store)
-    return code
+    return code or answering.code
 
 
 async def _show(

@@ -1,7 +1,10 @@
 """``gambit run`` asks the models that it is told to, or says what is missing."""
 
 import json
+import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +21,14 @@ from gambit_actors.store.writers import try_lock
 from tests.cli.providing import install_plugin, variables
 
 DECK = '+++\n[modelParams]\nmodel = "openai/gpt-5"\n+++\n\nBe kind.\n'
+
+_WITH_A_SMALL_DISK = """
+import resource, sys
+size = int(sys.argv.pop(1))
+resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+from gambit_actors.cli.main import main
+main()
+"""
 
 
 @pytest.fixture
@@ -224,8 +235,32 @@ def test_a_disk_that_takes_no_recording_ends_no_run(
         pytest.skip("there is no disk here that is always full")
     (desk / "r.jsonl.part").symlink_to(full)
     result = run("--script", "s.toml", "--record", "r.jsonl")
-    assert (result.exit_code, result.stdout) == (0, "Hello.\n")
+    assert (result.exit_code, result.stdout) == (1, "Hello.\n")
     assert "--record r.jsonl.part is not whole: No space left" in result.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="file sizes are limited the POSIX way")
+@pytest.mark.parametrize("how", [(), ("--record-append",)])
+def test_a_disk_that_fills_up_leaves_the_recording_that_is_there(
+    desk: Path, how: tuple[str, ...]
+) -> None:
+    """Also where it takes a part of a line first; the exit code tells."""
+    record = ("--script", "s.toml", "--record", "r.jsonl")
+    assert run(*record).exit_code == 0
+    good = (desk / "r.jsonl").read_bytes()
+    (desk / "s.toml").write_text(f'[[replies]]\ntext = "{"word " * 2000}"\n')
+
+    command = [sys.executable, "-c", _WITH_A_SMALL_DISK, str(len(good) + 700)]
+    command += ["run", ".", "-m", "Hi.", *record, *how]
+    ended = subprocess.run(command, capture_output=True, timeout=60, check=False)
+
+    assert ended.returncode == 1
+    assert b"is not whole: File too large" in ended.stderr
+    assert ended.stdout.startswith(b"word word")
+    left = (desk / "r.jsonl").read_bytes()
+    assert left == good if not how else left.startswith(good)
+    assert left.endswith(b"}\n")
 
 
 def test_a_name_that_stood_for_another_model_is_replayed(
