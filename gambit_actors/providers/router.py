@@ -10,6 +10,7 @@ is the runtime's to decide, which reserves budgets and traces every hop.
 
 import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 import msgspec
 import trio
@@ -18,6 +19,7 @@ from gambit_actors.errors import RequestError
 from gambit_actors.openresponses.events import Event
 from gambit_actors.openresponses.requests import CreateResponse
 from gambit_actors.openresponses.responses import Response
+from gambit_actors.openresponses.writing import encode
 from gambit_actors.providers.errors import ProviderNotReady
 from gambit_actors.run.model_params import with_params_under
 from gambit_actors.run.ports import (
@@ -44,6 +46,19 @@ class Alias(msgspec.Struct, frozen=True, kw_only=True):
     description: str = ""
 
 
+MOST_NAMES = 100
+"""How many names an alias may come to, with those in between."""
+
+TOO_MANY = f"comes to more than {MOST_NAMES} names: name the models themselves"
+
+
+class TooManyNames(RequestError):
+    """An alias comes to more names than any list of models has."""
+
+    def __init__(self, alias: str) -> None:
+        super().__init__(f"the alias {alias} {TOO_MANY}")
+
+
 class Router:
     """Passes requests to the provider that a model's name begins with.
 
@@ -53,7 +68,8 @@ class Router:
         fallback: the provider of names that name none; None if there is to be none.
 
     Raises:
-        RequestError: an alias leads back to itself, or to nothing.
+        RequestError: an alias leads back to itself, to nothing, or to more names than
+            any list of models has.
     """
 
     def __init__(
@@ -74,7 +90,10 @@ class Router:
 
     def candidates(self, model: str) -> Sequence[Candidate]:
         """The models that a name stands for, in the order in which to ask them."""
-        return list(self._expanded(model, CreateResponse(), ()))
+        return [
+            Candidate(model=self._full_name(name), params=params)
+            for name, params in expanded(self._aliases, model)
+        ]
 
     def paces(self) -> Mapping[str, ServerPace]:
         """The servers that were asked so far, and how fast they are now."""
@@ -109,22 +128,6 @@ class Router:
         request = msgspec.structs.replace(request, model=name)
         return await provider.responses(request, context, on_event)
 
-    def _expanded(
-        self, model: str, params: CreateResponse, above: tuple[str, ...]
-    ) -> Iterator[Candidate]:
-        if model in above:
-            chain = " -> ".join([*above, model])
-            msg = f"the alias {model} leads back to itself: {chain}"
-            raise RequestError(msg)
-        alias = self._aliases.get(model)
-        if alias is None:
-            yield Candidate(model=self._full_name(model), params=params)
-            return
-        # Who is asked for first knows best what is wanted.
-        under = with_params_under(params, alias.params)
-        for name in alias.models:
-            yield from self._expanded(name, under, (*above, model))
-
     def _full_name(self, model: str) -> str:
         if "/" in model or self._fallback is None or not model:
             return model
@@ -151,3 +154,43 @@ class Router:
             return f"there is no provider {prefix!r}; did you mean {close[0]!r}?"
         names = ", ".join(sorted(self._providers)) or "none"
         return f"there is no provider {prefix!r}; there are: {names}"
+
+
+def expanded(
+    aliases: Mapping[str, Alias], name: str
+) -> Iterator[tuple[str, CreateResponse]]:
+    """The names behind a name that are no aliases, in order, each with its settings.
+
+    A name that is come to again with the same settings is passed over: who has been
+    asked need not be asked again, and lists that name each other twice double with
+    every step.
+
+    Raises:
+        TooManyNames: it leads to more than `MOST_NAMES` of them.
+        RequestError: it leads back to itself.
+    """
+    waiting: list[_Step] = [(name, CreateResponse(), ())]
+    seen: set[tuple[str, bytes]] = set()
+    while waiting:
+        model, params, above = waiting.pop()
+        if model in above:
+            chain = " -> ".join([*above, model])
+            msg = f"the alias {model} leads back to itself: {chain}"
+            raise RequestError(msg)
+        step = (model, encode(params))
+        if step in seen:
+            continue
+        seen.add(step)
+        alias = aliases.get(model)
+        if alias is None:
+            yield model, params
+            continue
+        # Who is asked for first knows best what is wanted.
+        under = with_params_under(params, alias.params)
+        below = dict.fromkeys(alias.models)
+        if len(waiting) + len(seen) + len(below) > MOST_NAMES:
+            raise TooManyNames(name)
+        waiting += [(one, under, (*above, model)) for one in reversed(below)]
+
+
+_Step: TypeAlias = tuple[str, CreateResponse, tuple[str, ...]]

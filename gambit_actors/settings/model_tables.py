@@ -6,8 +6,15 @@ from gambit_actors.deck.keys import MODEL_KEYS
 from gambit_actors.deck.model import ModelParams
 from gambit_actors.deck.sections import read_model_params
 from gambit_actors.deck.tables import Table
+from gambit_actors.errors import RequestError
 from gambit_actors.openresponses.describing import shown
-from gambit_actors.providers.router import Alias
+from gambit_actors.providers.router import (
+    MOST_NAMES,
+    TOO_MANY,
+    Alias,
+    TooManyNames,
+    expanded,
+)
 from gambit_actors.run.budgets import Price
 from gambit_actors.run.model_params import request_of_params
 from gambit_actors.settings.provider_tables import check_all_keys
@@ -23,7 +30,7 @@ _PARAM_KEYS = tuple(
 
 
 def read_aliases(table: Table) -> dict[str, Alias]:
-    """Read ``[models.aliases]``; a circle of names is a mistake."""
+    """Read ``[models.aliases]``; a circle of names is a mistake, and so is a flood."""
     found: dict[str, Alias] = {}
     for name in table.values:
         inner = table.table(name)
@@ -37,10 +44,7 @@ def read_aliases(table: Table) -> dict[str, Alias]:
             inner.report("GD012", "error", message)
             continue
         found[name] = _alias(inner)
-    for name in found:
-        if _leads_back(found, name):
-            message = f"models.aliases.{name} leads back to itself."
-            table.report("GD012", "error", message, key=name)
+    _check_aliases(table, found)
     return found
 
 
@@ -97,16 +101,43 @@ def _under(first: ModelParams, second: ModelParams) -> ModelParams:
     return msgspec.structs.replace(first, **filled, additional=additional)
 
 
-def _leads_back(aliases: dict[str, Alias], name: str) -> bool:
-    waiting, seen = [*aliases[name].models], set[str]()
+def _check_aliases(table: Table, aliases: dict[str, Alias]) -> None:
+    """Refuse names that lead back to themselves, or to more than can be asked."""
+    for name in aliases:
+        below = _names_below(aliases, name)
+        is_circle = below is not None and name in below
+        is_flood = below is None or not (is_circle or _can_be_expanded(aliases, name))
+        if is_circle or is_flood:
+            problem = "leads back to itself" if is_circle else TOO_MANY
+            message = f"models.aliases.{name} {problem}."
+            table.report("GD012", "error", message, key=name)
+        if is_flood:
+            return  # Those that lead to it are no better, and may be thousands.
+
+
+def _names_below(aliases: dict[str, Alias], name: str) -> set[str] | None:
+    """The names that an alias comes to; None if they are too many."""
+    waiting, seen = [name], set[str]()
     while waiting:
-        model = waiting.pop()
-        if model == name:
-            return True
-        if model in aliases and model not in seen:
-            seen.add(model)
-            waiting += aliases[model].models
-    return False
+        alias = aliases.get(waiting.pop())
+        below = [] if alias is None else set(alias.models) - seen
+        if len(seen) + len(below) > MOST_NAMES:
+            return None
+        seen.update(below)
+        waiting += below
+    return seen
+
+
+def _can_be_expanded(aliases: dict[str, Alias], name: str) -> bool:
+    """Whether an alias comes to few enough models, with all the settings on the way."""
+    try:
+        for _ in expanded(aliases, name):
+            pass
+    except TooManyNames:
+        return False
+    except RequestError:
+        return True  # A circle further down is told of with the names that are in it.
+    return True
 
 
 def _price(table: Table) -> Price | None:

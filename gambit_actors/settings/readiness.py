@@ -17,13 +17,23 @@ NO_SCRIPT = (
 
 def expanded(settings: Settings, model: str) -> tuple[str, ...]:
     """The models that a name stands for, each with its server, each once."""
-    alias = settings.aliases.get(model)
-    if alias is not None:
-        found = [full for name in alias.models for full in expanded(settings, name)]
-        return tuple(dict.fromkeys(found))
-    if "/" in model or settings.fallback is None:
-        return (model,)
-    return (f"{settings.fallback}/{model}",)
+    found: dict[str, None] = {}
+    waiting, seen = [model], set[str]()
+    while waiting:
+        name = waiting.pop()
+        alias = settings.aliases.get(name)
+        if alias is None:
+            found[_full_name(settings, name)] = None
+        elif name not in seen:
+            seen.add(name)
+            waiting += reversed(alias.models)
+    return tuple(found)
+
+
+def _full_name(settings: Settings, name: str) -> str:
+    if "/" in name or settings.fallback is None:
+        return name
+    return f"{settings.fallback}/{name}"
 
 
 def lacks_of(settings: Settings, name: str) -> dict[str, str | None]:

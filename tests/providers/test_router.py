@@ -163,3 +163,42 @@ def test_an_alias_for_nothing_is_refused() -> None:
     """An empty list behind a name is found when the router is made."""
     with pytest.raises(RequestError, match="the alias a stands for no model"):
         router(a=Alias(models=()))
+
+
+def test_aliases_that_name_each_other_twice_do_not_double() -> None:
+    """Each name is in the list once, however many ways lead to it."""
+    aliases = {f"a{i}": Alias(models=(f"a{i + 1}",) * 2) for i in range(40)}
+
+    (candidate,) = router(**aliases).candidates("a0")
+
+    assert candidate.model == "openai/a40"
+
+
+def test_a_model_with_other_settings_is_another_candidate() -> None:
+    """The same model can be asked in two ways, one after the other."""
+    names = router(
+        both=Alias(models=("cool", "warm", "cool")),
+        cool=Alias(models=("openai/a",), params=CreateResponse(temperature=0.0)),
+        warm=Alias(models=("openai/a",), params=CreateResponse(temperature=1.0)),
+    )
+
+    found = [candidate.params.temperature for candidate in names.candidates("both")]
+
+    assert found == [0.0, 1.0]
+
+
+def test_an_alias_that_comes_to_too_many_names_is_refused() -> None:
+    """A chain and a list, and settings that double where names do not."""
+    with pytest.raises(RequestError, match="a0 comes to more than 100 names"):
+        router(**{f"a{i}": Alias(models=(f"a{i + 1}",)) for i in range(3000)})
+    with pytest.raises(RequestError, match="all comes to more than 100 names"):
+        router(all=Alias(models=tuple(f"openai/m{i}" for i in range(200))))
+    ways: dict[str, Alias] = {}
+    for i in range(30):
+        below = (f"b{i}", f"c{i}")
+        ways[f"a{i}"] = Alias(models=below)
+        for name, key in zip(below, ("x", "y"), strict=True):
+            params = CreateResponse(extra=Extra({f"{key}{i}": 1}))
+            ways[name] = Alias(models=(f"a{i + 1}",), params=params)
+    with pytest.raises(RequestError, match="a0 comes to more than 100 names"):
+        router(**ways)

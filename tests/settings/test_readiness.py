@@ -95,3 +95,10 @@ def test_all_variables_that_would_do_are_named() -> None:
     (lack,) = lacks_of(none, "smal").values()
     assert lack is not None
     assert lack.startswith("'smal' is no alias (did you mean small?), and no provider")
+
+
+def test_aliases_that_name_each_other_twice_do_not_double() -> None:
+    """Each name is followed once, however many ways lead to it."""
+    lines = [f'a{i} = {{ model = ["a{i + 1}", "a{i + 1}"] }}' for i in range(40)]
+    settings = read("[models.aliases]\n" + "\n".join(lines))
+    assert expanded(settings, "a0") == ("openrouter/a40",)

@@ -328,3 +328,19 @@ def test_an_alias_for_nothing_is_named_as_it_is_written() -> None:
     assert refusal("[models.aliases.writer]\nmodel = []\n") == (
         "gambit.toml:2:9: models.aliases.writer.model is an empty list; name a model."
     )
+
+
+def test_an_alias_that_comes_to_too_many_names_is_refused_with_its_line() -> None:
+    """The first one, as those that lead to it are no better."""
+    chain = "".join(f'a{i} = {{ model = "a{i + 1}" }}\n' for i in range(3000))
+    ways = ""
+    for i in range(30):
+        ways += f'a{i} = {{ model = ["b{i}", "c{i}"] }}\n'
+        for name, key in ((f"b{i}", "x"), (f"c{i}", "y")):
+            ways += (
+                f'{name} = {{ model = "a{i + 1}", additionalParams.{key}{i} = 1 }}\n'
+            )
+    for text in (chain, ways):
+        words = refusal("[models.aliases]\n" + text)
+        assert words.startswith("gambit.toml:2:6: models.aliases.a0 comes to more than")
+        assert "\n" not in words
