@@ -11,6 +11,12 @@ import msgspec
 
 from gambit_actors.errors import InvalidSettings
 from gambit_actors.providers.endpoints import Secret
+from gambit_actors.settings.addresses import (
+    NOT_A_BASE_URL,
+    NOT_A_PROXY,
+    is_base_url,
+    is_proxy,
+)
 from gambit_actors.trace.events import Mode
 
 CHAT_FALLBACK = "GAMBIT_CHAT_FALLBACK"
@@ -36,7 +42,6 @@ PROXIES = {
 
 # What a header can carry. Anything else is a slip in copying the key.
 _KEY = re.compile(r"[!-~]+")
-_URL = re.compile(r"https?://[^\s/?#@]+(?:/[^\s?#]*)?", re.IGNORECASE)
 _LINE = re.compile(
     r"""
     \s*(?:export\s+)?(?P<name>[A-Za-z_]\w*)\s*=\s*
@@ -92,13 +97,31 @@ def flags_from(
 
 
 def proxies_from(environment: Mapping[str, str]) -> dict[str, str]:
-    """The proxies, by scheme; ``no`` has the hosts that are asked without one."""
-    found = {}
+    """The proxies, by scheme; ``no`` has the hosts that are asked without one.
+
+    Raises:
+        InvalidSettings: one that counts for somebody is none.
+    """
+    found, names = {}, {}
     for scheme, name in PROXIES.items():
-        value = text_of(environment, name.lower()) or text_of(environment, name)
-        if value is not None:
-            found[scheme] = value
+        for spelled in (name.lower(), name):
+            value = text_of(environment, spelled)
+            if value is not None:
+                found[scheme], names[scheme] = value, spelled
+                break
+    for scheme in _proxies_that_count(found):
+        if not is_proxy(found[scheme]):
+            raise InvalidSettings(f"{names[scheme]} {NOT_A_PROXY}")
     return found
+
+
+def _proxies_that_count(found: Mapping[str, str]) -> list[str]:
+    """The schemes whose proxies are asked; that for all is for those without one."""
+    if found.get("no") == "*":
+        return []
+    others = found.keys() - {"no", "all"}
+    is_for_some = "all" in found and others != {"https", "http"}
+    return sorted({*others, "all"} if is_for_some else others)
 
 
 def key_from(environment: Mapping[str, str], names: Sequence[str]) -> Secret | None:
@@ -131,17 +154,6 @@ def url_from(environment: Mapping[str, str], names: Sequence[str]) -> str | None
                 raise InvalidSettings(f"{name} {NOT_A_BASE_URL}")
             return value.rstrip("/")
     return None
-
-
-NOT_A_BASE_URL = (
-    "is no base URL, such as https://example.com/v1: it begins with http:// or"
-    " https://, and has no user, question mark or number sign in it"
-)
-
-
-def is_base_url(text: str) -> bool:
-    """Whether paths can be put behind it, and there is no password in it."""
-    return _URL.fullmatch(text) is not None
 
 
 def text_of(environment: Mapping[str, str], name: str) -> str | None:

@@ -12,11 +12,8 @@ import msgspec
 from gambit_actors.deck.tables import Table, did_you_mean
 from gambit_actors.openresponses.describing import shown
 from gambit_actors.providers.endpoints import Pace, Retries, Timeouts
-from gambit_actors.settings.environment import (
-    NOT_A_BASE_URL,
-    is_base_url,
-    key_from,
-)
+from gambit_actors.settings.addresses import NOT_A_BASE_URL, is_base_url
+from gambit_actors.settings.environment import key_from
 from gambit_actors.settings.model import SCRIPTED, DialectName, Server, Thinking
 from gambit_actors.settings.presets import OTHER_NAMES, address_from
 

@@ -4,6 +4,8 @@ import ipaddress
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
+from gambit_actors.settings.addresses import with_scheme
+
 
 def proxy_for(url: str, proxies: Mapping[str, str]) -> str | None:
     """The proxy for a URL; None if it is asked without.
@@ -18,7 +20,7 @@ def proxy_for(url: str, proxies: Mapping[str, str]) -> str | None:
     proxy = proxies.get(parts.scheme) or proxies.get("all")
     if proxy is None or _is_here(host) or _is_excepted(host, parts.port, proxies):
         return None
-    return proxy if "://" in proxy else f"http://{proxy}"
+    return with_scheme(proxy)
 
 
 def _is_excepted(host: str, port: int | None, proxies: Mapping[str, str]) -> bool:

@@ -56,6 +56,21 @@ def test_a_missing_key_is_told_before_anything_is_run(desk: Path) -> None:
     assert not (desk / "t.jsonl").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("HTTPS_PROXY", "socks5://127.0.0.1:1080"), ("OPENAI_BASE_URL", "http://[::1/v1")],
+)
+def test_an_address_that_is_none_is_told_before_anything_is_run(
+    desk: Path, name: str, value: str
+) -> None:
+    """By the name of the variable, whether a deck is run or a model is tried."""
+    given = {"OPENAI_API_KEY": "k", name: value}
+    for command in (["run", ".", "-m", "Hi."], ["models", "--ping", "openai/gpt-5"]):
+        result = CliRunner(env=variables(given)).invoke(main, command)
+        assert result.exit_code == 2
+        assert result.stderr.startswith(f"Error: {name} is no ")
+
+
 def test_one_of_several_models_is_enough(desk: Path) -> None:
     """The others are passed over when they are asked."""
     (desk / "PROMPT.md").write_text(DECK.replace('"openai/gpt-5"', '["a", "b"]'))

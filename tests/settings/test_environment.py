@@ -70,13 +70,41 @@ def test_the_address_of_anthropic_may_lack_the_version() -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["ftp://a", "a.test/v1", "http://", "https://me:pw@a.test", "http://a?x=1"]
+    "url",
+    [
+        *("ftp://a", "a.test/v1", "http://", "https://me:pw@a.test", "http://a?x=1"),
+        *("http://[::1/v1", "http://::1/v1", "http://[pw]/v1", "http://[]/v1"),
+        *("http://a:0/v1", "http://a:99999/v1", "http://a:pw/v1", "http://:80/v1"),
+        *("http://xn--/v1", "http://a..b/v1", "http://a<b/v1", "http://1.2.3.999/v1"),
+    ],
 )
 def test_an_address_that_is_none_is_told_and_not_repeated(url: str) -> None:
     """There may be a password in it."""
     words = refusal(environment={"OPENAI_BASE_URL": url})
     assert words.startswith("OPENAI_BASE_URL is no base URL")
     assert "pw" not in words
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *(
+            "http://a",
+            "HTTPS://a.test:443/v1",
+            "http://a_b-1:8080",
+            "http://[::1]:80/v",
+        ),
+        *(
+            "http://127.0.0.1:11434/v1",
+            "http://bücher.test/v1",
+            "http://xn--bcher-kva.d",
+        ),
+    ],
+)
+def test_an_address_may_be_a_name_or_numbers(url: str) -> None:
+    """With a port or without one, in any language."""
+    settings = read(environment={"OPENAI_BASE_URL": url})
+    assert settings.servers["openai"].base_url == url
 
 
 @pytest.mark.parametrize("key", ["two words", "line\nbreak", "schlüssel"])
@@ -160,6 +188,33 @@ def test_proxies_are_read_in_both_spellings() -> None:
         }
     )
     assert found == {"https": "http://b:1", "all": "http://c:1", "no": "localhost"}
+
+
+@pytest.mark.parametrize(
+    "proxy",
+    [
+        *("socks5://127.0.0.1:1080", "::garbage", "http://", "http://[::1", "ftp://pw"),
+        *("http://a:pw", "http://me:pw@", "http://a:0", "http://a/pw", "http://xn--"),
+    ],
+)
+@pytest.mark.parametrize("name", ["HTTPS_PROXY", "http_proxy", "ALL_PROXY"])
+def test_a_proxy_that_is_none_is_told_and_not_repeated(name: str, proxy: str) -> None:
+    """By the variable, before anybody is asked; there may be a password in it."""
+    words = refusal(environment={name: proxy})
+    assert words.startswith(f"{name} is no proxy that can be used, such as http://")
+    assert "pw" not in words
+
+
+@pytest.mark.parametrize(
+    "others",
+    [{"NO_PROXY": "*"}, {"HTTP_PROXY": "a:1", "HTTPS_PROXY": "http://me:x@[::1]:1/"}],
+)
+def test_a_proxy_that_nobody_is_asked_through_may_be_anything(
+    others: dict[str, str],
+) -> None:
+    """Such as one that other programs know how to use."""
+    found = proxies_from({"ALL_PROXY": "socks5://a:1"} | others)
+    assert found["all"] == "socks5://a:1"
 
 
 def test_a_file_of_variables_is_read_line_by_line() -> None:

@@ -103,6 +103,10 @@ def test_a_server_with_a_model_has_a_name_for_it() -> None:
             ":2:12: providers.openai.base_url is no base URL",
         ),
         (
+            '[providers.openai]\nbase_url = "http://a:99999/v1"\n',
+            ":2:12: providers.openai.base_url is no base URL",
+        ),
+        (
             "[providers.openai]\ntimeouts = { idle = 0 }\n",
             "providers.openai.timeouts.idle is 0; it must be at least 0.001",
         ),
