@@ -9,8 +9,10 @@ from gambit_actors.cli.answering import opened_models
 from gambit_actors.cli.stopping import run_until_stopped
 from gambit_actors.errors import ProviderError
 from gambit_actors.openresponses.requests import CreateResponse
+from gambit_actors.providers.concealing import Concealer
 from gambit_actors.run.budgets import LEAST_OUTPUT
 from gambit_actors.run.ports import ModelContext, ModelProvider
+from gambit_actors.settings.environment import secrets_in
 from gambit_actors.settings.model import Settings
 from gambit_actors.settings.readiness import lacks_of
 
@@ -35,13 +37,10 @@ class Pinged(msgspec.Struct, frozen=True, kw_only=True):
 def ping(
     settings: Settings, environment: Mapping[str, str], names: Sequence[str]
 ) -> list[Pinged]:
-    """Ask the models that these names stand for for one word, all at once.
-
-    Raises:
-        RequestError: the settings name a proxy that is none.
-    """
+    """Ask the models that these names stand for for one word, all at once."""
     wanted = _wanted(settings, names)
     found: dict[str, Pinged] = {}
+    conceal = Concealer(*secrets_in(environment)).text
 
     async def work() -> None:
         async with (
@@ -53,7 +52,11 @@ def ping(
 
     if wanted:
         run_until_stopped(work)
-    return [found[one.model] for one in wanted if one.model in found]
+    return [
+        msgspec.structs.replace(answer, error=answer.error and conceal(answer.error))
+        for one in wanted
+        if (answer := found.get(one.model)) is not None
+    ]
 
 
 def _wanted(settings: Settings, names: Sequence[str]) -> list[Pinged]:
@@ -90,6 +93,9 @@ async def _error_of(provider: ModelProvider, model: str) -> str | None:
         response = await provider.responses(request, context, _ignore)
     except ProviderError as problem:
         return str(problem)  # noqa: ASYNC910  # as below
+    except Exception as problem:  # noqa: BLE001  # the others have answers all the same
+        kind = type(problem).__name__
+        return f"its provider raised {kind}: {problem}"  # noqa: ASYNC910
     if response.status != "failed":  # One that is cut short is an answer, too.
         return None  # noqa: ASYNC910  # a provider has waited
     error = response.error

@@ -6,6 +6,7 @@
     ├── AnswerTooLarge        the server sent more than any answer is
     ├── ConnectionLost        the connection broke while an answer was coming
     ├── NotAnAnswer           the server sent something that is no answer at all
+    ├── PluginFailed          the code of a plugin broke off, or gave what is no answer
     ├── ProviderNotReady      there is no way to ask: no such provider, or no key
     ├── ProviderStatusError   the server answered with an error status
     ├── ProviderTimeout       the server took too long, in a phase that is told
@@ -71,6 +72,20 @@ class NotAnAnswer(ProviderError):
     def __init__(self, provider: str, reason: str) -> None:
         super().__init__(f"{provider} sent no answer that can be read: {reason}")
         self.provider = provider
+        self.reason = reason
+
+
+class PluginFailed(ProviderError):
+    """A plugin broke the rules of providers, or off.
+
+    Attributes:
+        plugin: its name.
+        reason: what it did.
+    """
+
+    def __init__(self, plugin: str, reason: str) -> None:
+        super().__init__(f"the plugin {plugin} gave no answer: {reason}")
+        self.plugin = plugin
         self.reason = reason
 
 

@@ -42,6 +42,9 @@ PROXIES = {
 
 # What a header can carry. Anything else is a slip in copying the key.
 _KEY = re.compile(r"[!-~]+")
+_KEY_NAME = re.compile(
+    r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD)S?(?:_?\d+)?$", re.IGNORECASE
+)
 _LINE = re.compile(
     r"""
     \s*(?:export\s+)?(?P<name>[A-Za-z_]\w*)\s*=\s*
@@ -139,6 +142,15 @@ def key_from(environment: Mapping[str, str], names: Sequence[str]) -> Secret | N
             raise InvalidSettings(msg)
         return Secret(value, source=name)
     return None
+
+
+def secrets_in(environment: Mapping[str, str]) -> list[Secret]:
+    """The values of all variables whose names say that there is a key in them."""
+    return [
+        Secret(value, source=name)
+        for name in environment
+        if _KEY_NAME.search(name) and (value := text_of(environment, name))
+    ]
 
 
 def url_from(environment: Mapping[str, str], names: Sequence[str]) -> str | None:

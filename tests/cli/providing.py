@@ -21,6 +21,8 @@ from gambit_actors.providers.scripts import Reply
 def reply(request, context):
     if request.model == "quiet":
         return Reply(fault="error", message="overloaded")
+    if request.model == "broken":
+        raise RuntimeError("no licence for sk-hush-hush")
     return Reply(text="yes")
 
 
@@ -36,7 +38,7 @@ def variables(given: dict[str, str]) -> dict[str, str | None]:
 
 
 def install_plugin(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Install a package that brings the provider ``pong``; its model quiet fails."""
+    """Install a package that brings the provider ``pong``; quiet and broken fail."""
     (folder / "pong_plugin.py").write_text(_PLUGIN)
     info = folder / "pong-1.0.dist-info"
     info.mkdir()

@@ -147,6 +147,21 @@ def test_a_ping_of_a_mistyped_alias_says_so(desk: Path) -> None:
     )
 
 
+def test_a_model_whose_plugin_breaks_off_takes_no_answer_from_others(
+    desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is told of in its own line, without keys that its words may have in them."""
+    install_plugin(desk, monkeypatch)
+    asked = ("--ping", "pong/broken", "pong/loud")
+    result = models(*asked, "--json", PONG_API_KEY="sk-hush-hush")
+    assert result.exit_code == 1
+    broken, loud = json.loads(result.stdout)["pings"]
+    assert broken["error"] == (
+        "the plugin pong gave no answer: it raised RuntimeError: no licence for [key]"
+    )
+    assert loud["error"] is None
+
+
 def test_a_ping_without_a_model_to_ask_says_so(desk: Path) -> None:
     """Nothing is made up."""
     result = models("--ping")

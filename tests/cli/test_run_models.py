@@ -162,6 +162,23 @@ def test_an_alias_is_followed(desk: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert "pong/quiet: overloaded; asking pong/loud" in result.stderr
 
 
+def test_a_plugin_that_breaks_off_is_one_sentence(
+    desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With exit code 1, and another model is asked if there is one."""
+    install_plugin(desk, monkeypatch)
+    result = run("--model-force", "pong/broken")
+    assert result.exit_code == 1
+    assert (
+        "Error: the plugin pong gave no answer: it raised RuntimeError"
+        in (result.stderr.splitlines()[-2])
+    )
+    (desk / "gambit.toml").write_text(
+        '[models.aliases.best]\nmodel = ["pong/broken", "pong/loud"]\n'
+    )
+    assert run("--model-force", "best").stdout == "yes\n"
+
+
 def test_what_was_recorded_is_replayed(desk: Path) -> None:
     """Without a script, a key or a model."""
     recorded = run("--script", "s.toml", "--record", "r.jsonl")

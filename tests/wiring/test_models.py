@@ -3,10 +3,11 @@
 from pathlib import Path
 
 import pytest
+import trio
 
-from gambit_actors.errors import ProviderError
+from gambit_actors.openresponses.events import Event
 from gambit_actors.openresponses.requests import CreateResponse
-from gambit_actors.providers.errors import ProviderNotReady
+from gambit_actors.providers.errors import PluginFailed, ProviderNotReady
 from gambit_actors.providers.scripted import ScriptedProvider
 from gambit_actors.providers.scripts import Reply
 from gambit_actors.run.ports import ModelContext, ModelProvider
@@ -18,6 +19,13 @@ from tests.settings.reading import read
 CONTEXT = ModelContext(run_id="r", deck="d", turn=1, pass_number=1)
 
 PLUGIN = """
+import contextlib
+import sys
+
+import trio
+
+from gambit_actors.errors import ProviderError
+from gambit_actors.openresponses.events import MalformedEvent
 from gambit_actors.providers.scripted import ScriptedProvider
 from gambit_actors.providers.scripts import Reply
 
@@ -29,6 +37,53 @@ def provider(setup):
 
 def broken(setup):
     raise RuntimeError("no licence")
+
+
+def leaving(setup):
+    raise SystemExit(3)
+
+
+def telling(setup):
+    raise RuntimeError("no licence for " + setup.environment["ACME_API_KEY"])
+
+
+class Missing:
+    @property
+    def responses(self):
+        raise KeyError("url")
+
+
+def missing(setup):
+    return Missing()
+
+
+class Faulty:
+    def __init__(self, setup):
+        self.key = setup.environment.get("ACME_API_KEY")
+
+    def responses(self, request, context, on_event):
+        if request.model == "plain":
+            return None
+        return self.later(request.model, on_event)
+
+    async def later(self, model, on_event):
+        await trio.lowlevel.checkpoint()
+        if model == "raise":
+            raise KeyError("usage")
+        if model == "exit":
+            sys.exit(3)
+        if model == "group":
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self.later, "exit", on_event)
+        if model == "key":
+            raise ProviderError(f"bad key {self.key}")
+        if model == "event":
+            with contextlib.suppress(Exception):
+                on_event({"type": "response.completed"})
+        if model == "tell":
+            on_event(MalformedEvent(reason="invalid_json", problem="", raw=""))
+        if model == "wait":
+            await trio.sleep_forever()
 
 
 nothing = dict
@@ -45,6 +100,8 @@ def plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
     (info / "entry_points.txt").write_text(
         "[gambit_actors.providers]\nacme = acme_plugin:provider\n"
         "broken = acme_plugin:broken\nnothing = acme_plugin:nothing\n"
+        "leaving = acme_plugin:leaving\nmissing = acme_plugin:missing\n"
+        "faulty = acme_plugin:Faulty\ntelling = acme_plugin:telling\n"
         "gone = acme_gone:provider\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -143,16 +200,63 @@ async def test_a_plugin_is_loaded_when_it_is_asked_for(
         ("broken/x", "the plugin broken cannot be used: it raised RuntimeError: no l"),
         ("nothing/x", "the plugin nothing cannot be used: it raised TypeError"),
         ("gone/x", "the plugin gone cannot be used: it raised ModuleNotFoundError"),
+        ("leaving/x", "the plugin leaving cannot be used: it raised SystemExit: 3"),
+        ("missing/x", "the plugin missing cannot be used: it raised KeyError: 'url'"),
+        ("removed/x", "the plugin removed cannot be used: it is not installed"),
+        ("telling/x", r"it raised RuntimeError: no licence for \[key\]"),
     ],
 )
 async def test_a_broken_plugin_is_one_clear_error(
     plugins: tuple[str, ...], model: str, words: str
 ) -> None:
     """Nobody else is in its way."""
-    async with open_models(read(plugins=plugins), environment={}) as router:
-        with pytest.raises(ProviderError, match=words):
+    settings = read(plugins=(*plugins, "removed"))
+    environment = {"ACME_API_KEY": "sk-1234567890"}
+    async with open_models(settings, environment=environment) as router:
+        with pytest.raises(ProviderNotReady, match=words):
             await answer(router, model)
         assert await answer(router, "acme/large") == "acme knows None"
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ("plain", "its function responses is not async"),
+        ("none", "it returned NoneType and not a Response"),
+        ("raise", "it raised KeyError: 'usage'"),
+        ("exit", "it raised SystemExit: 3"),
+        ("group", "it raised SystemExit: 3"),
+        ("key", r"bad key \[key\]"),
+        ("event", "it handed over dict as an event"),
+    ],
+)
+async def test_a_plugin_that_breaks_the_rules_is_one_clear_error(
+    plugins: tuple[str, ...], model: str, words: str
+) -> None:
+    """It names the plugin, and is one after which another model may be asked."""
+    environment = {"ACME_API_KEY": "sk-1234567890"}
+    settings = read(plugins=plugins)
+    async with open_models(settings, environment=environment) as router:
+        with pytest.raises(PluginFailed, match=f"the plugin faulty .*: {words}"):
+            await answer(router, f"faulty/{model}")
+
+
+async def test_what_is_no_fault_of_a_plugin_passes_through_it(
+    plugins: tuple[str, ...],
+) -> None:
+    """What is raised by who listens stays as it is, and being cancelled is no error."""
+
+    def listen(_event: Event) -> None:
+        raise OSError(28, "No space left on device")
+
+    request = CreateResponse(model="faulty/tell", input="Hi.")
+    async with open_models(read(plugins=plugins), environment={}) as router:
+        with pytest.raises(OSError, match="No space left"):
+            await router.responses(request, CONTEXT, listen)
+        with trio.CancelScope() as scope:
+            scope.cancel()
+            await answer(router, "faulty/wait")
+        assert scope.cancelled_caught
 
 
 def test_what_a_plugin_is_given_prints_no_keys() -> None:
