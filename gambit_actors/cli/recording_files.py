@@ -1,11 +1,13 @@
 """Where ``--record`` writes. A recording that is there is lost to no failure.
 
 A new one is written beside the file, which it replaces when something was answered. One
-that is added to is written in its place: lines that are there stay as they are.
+that is added to is written in its place: lines that are there stay as they are. Both
+hold the lock of the file beside it, so that neither loses what the other writes.
 """
 
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from io import FileIO
 from pathlib import Path
 
@@ -32,18 +34,21 @@ class RecordingFile:
     """
 
     def __init__(self, path: str, *, is_added: bool = False) -> None:
-        self._path = Path(path)
-        self._written = self._path if is_added else Path(f"{path}.part")
+        self._path, part = Path(path), Path(f"{path}.part")
+        self._written = self._path if is_added else part
         self._problem: OSError | None = None
-        try:
-            self._file = open(self._written, "ab", buffering=0, opener=_open_private)  # noqa: SIM115  # closed by `close`
-        except OSError as problem:
-            raise _refused(path, problem.strerror or str(problem)) from problem
-        try:
-            self._begin(is_added=is_added)
-        except BaseException:
-            self._file.close()
-            raise
+        with ExitStack() as opened:
+            if is_added:
+                opened.enter_context(_reserved(part, path))
+            try:
+                self._file = opened.enter_context(_locked(self._written, path))
+            except OSError as problem:
+                raise _refused(path, problem.strerror or str(problem)) from problem
+            # What is behind the last whole line is of a process that was killed.
+            whole = _whole_bytes(self._path) if is_added else 0
+            if os.fstat(self._file.fileno()).st_size > whole:
+                self._file.truncate(whole)
+            self._opened = opened.pop_all()
 
     def write(self, line: bytes) -> None:
         """Add a line, unless one before it could not be written."""
@@ -69,7 +74,7 @@ class RecordingFile:
                 self._put_in_place(has_answers=has_answers)
             except OSError as problem:
                 self._problem = problem
-        self._file.close()
+        self._opened.close()
         if self._problem is None:
             return True
         words = f"{self._written} is not whole: {self._problem.strerror}"
@@ -78,22 +83,6 @@ class RecordingFile:
         click.echo(printable(f"--record {words}"), err=True)
         return False
 
-    def _begin(self, *, is_added: bool) -> None:
-        if not (try_lock(self._file.fileno()) and self._is_still_there()):
-            raise _refused(str(self._path), "another run is recording into it")
-        whole = _whole_bytes(self._path) if is_added else 0
-        # What is behind the last whole line is of a process that was killed.
-        if os.fstat(self._file.fileno()).st_size > whole:
-            self._file.truncate(whole)
-
-    def _is_still_there(self) -> bool:
-        """Whether what was opened is not by now the recording of another run."""
-        try:
-            named = self._written.stat()
-        except FileNotFoundError:
-            return False
-        return os.path.samestat(named, os.fstat(self._file.fileno()))
-
     def _put_in_place(self, *, has_answers: bool) -> None:
         if has_answers or not self._path.exists():
             self._written.replace(self._path)
@@ -101,6 +90,55 @@ class RecordingFile:
         self._written.unlink()
         words = f"no model answered, so {self._path} is as it was"
         click.echo(printable(f"--record: {words}"), err=True)
+
+
+@contextmanager
+def _reserved(part: Path, path: str) -> Iterator[None]:
+    """Keep runs away that would put their part in place of what is added to.
+
+    Raises:
+        Refused: there is one.
+    """
+    with ExitStack() as opened:
+        # Where there can be no part, no other run has one.
+        with suppress(OSError):
+            file = opened.enter_context(_locked(part, path))
+            opened.callback(_remove_if_empty, part, file)
+        yield
+
+
+def _remove_if_empty(part: Path, file: FileIO) -> None:
+    """Remove a part that was made for its lock; one with lines in it is somebody's."""
+    with suppress(OSError):
+        if os.fstat(file.fileno()).st_size == 0:
+            part.unlink()
+
+
+def _locked(file: Path, path: str) -> FileIO:
+    """Open a file to add to, for us alone.
+
+    Raises:
+        OSError: it cannot be opened.
+        Refused: another run has it, or had it and has put it elsewhere.
+    """
+    opened = open(file, "ab", buffering=0, opener=_open_private)  # noqa: SIM115  # whoever asks closes it
+    try:
+        if try_lock(opened.fileno()) and _is_still_there(file, opened):
+            return opened
+    except BaseException:
+        opened.close()
+        raise
+    opened.close()
+    raise _refused(path, "another run is recording into it")
+
+
+def _is_still_there(path: Path, file: FileIO) -> bool:
+    """Whether what was opened is not by now the recording of another run."""
+    try:
+        named = path.stat()
+    except FileNotFoundError:
+        return False
+    return os.path.samestat(named, os.fstat(file.fileno()))
 
 
 def _write_whole(file: FileIO, line: bytes) -> None:

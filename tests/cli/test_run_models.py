@@ -233,6 +233,29 @@ def test_one_run_at_a_time_records_into_a_file(desk: Path) -> None:
     assert (desk / "r.jsonl").read_bytes() == b"mine"
 
 
+@pytest.mark.parametrize("is_added", [True, False])
+def test_a_recording_is_not_replaced_while_it_is_added_to(
+    desk: Path, *, is_added: bool
+) -> None:
+    """Nor added to while it is replaced; whoever comes second is refused."""
+    first = RecordingFile("r.jsonl", is_added=is_added)
+    with pytest.raises(Refused, match="another run is recording into it"):
+        RecordingFile("r.jsonl", is_added=not is_added)
+    first.write(b"mine")
+    assert first.close(has_answers=True)
+    assert [file.name for file in desk.glob("r.jsonl*")] == ["r.jsonl"]
+    assert (desk / "r.jsonl").read_bytes() == b"mine"
+
+
+def test_what_a_killed_run_left_beside_a_recording_is_kept_while_it_is_added_to(
+    desk: Path,
+) -> None:
+    """Somebody may want to look at it."""
+    (desk / "r.jsonl.part").write_bytes(b"lines of a killed run")
+    RecordingFile("r.jsonl", is_added=True).close(has_answers=True)
+    assert (desk / "r.jsonl.part").read_bytes() == b"lines of a killed run"
+
+
 def test_a_recording_that_moves_while_it_is_opened_is_left_alone(
     desk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
