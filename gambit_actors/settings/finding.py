@@ -49,12 +49,14 @@ def find_settings(
     path = Path(file).absolute() if file is not None else nearest_file(here, deck)
     found: SettingsFile | None = None
     if path is not None:
+        name = _shown(path, here)
+        text = _text_of(path, name)
         # With links followed: what lies in a folder of ours may come from elsewhere.
         home, real_here = path.resolve().parent, here.resolve()
         is_own = file is not None or home in (real_here, *real_here.parents)
         found = SettingsFile(
-            name=_shown(path, here),
-            text=_text_of(path, _shown(path, here)),
+            name=name,
+            text=text,
             is_own=is_own,
             read_beside=lambda name: _read(path.parent / name),
         )
@@ -106,4 +108,4 @@ def _read(path: Path) -> str:
         data = file.read(_MOST_BYTES + 1)
     if len(data) > _MOST_BYTES:
         raise OSError(27, "it is too large")
-    return data.decode()
+    return data.decode("utf-8-sig")  # Some editors begin a file with a mark.

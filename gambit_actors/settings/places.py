@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+from gambit_actors.errors import InvalidSettings
+
 FILE_NAME = "gambit.toml"
 
 
@@ -12,6 +14,10 @@ def nearest_file(here: Path, deck: str | os.PathLike[str] | None = None) -> Path
     Args:
         here: the current folder, whole.
         deck: a file or a folder; one that is built in is nowhere.
+
+    Raises:
+        InvalidSettings: something else has that name. Passed over in silence it would
+            have keys sent elsewhere, and no limit kept.
     """
     start = here
     if deck is not None and not str(deck).startswith("gambit://"):
@@ -21,4 +27,14 @@ def nearest_file(here: Path, deck: str | os.PathLike[str] | None = None) -> Path
         path = folder / FILE_NAME
         if path.is_file():
             return path
+        if os.path.lexists(path):
+            raise InvalidSettings(f"{path} {_what_it_is(path)}")
     return None
+
+
+def _what_it_is(path: Path) -> str:
+    if path.is_dir():
+        return "is a folder, and settings are a file: give it another name"
+    if path.is_symlink():
+        return "is a link that leads to no file: mend it, or remove it"
+    return "is no file that can be read: remove it"

@@ -348,3 +348,39 @@ def test_an_alias_that_comes_to_too_many_names_is_refused_with_its_line() -> Non
         words = refusal("[models.aliases]\n" + text)
         assert words.startswith("gambit.toml:2:6: models.aliases.a0 comes to more than")
         assert "\n" not in words
+
+
+def test_a_file_may_begin_with_a_mark_and_end_its_lines_in_any_way(
+    tmp_path: Path,
+) -> None:
+    """As editors on Windows write it; places are told as they are shown there."""
+    file = tmp_path / "gambit.toml"
+    text = b'\xef\xbb\xbf[models.aliases.a]\r\nmodel = "openai/x"\r\n'
+    file.write_bytes(text)
+    assert find_settings({}, folder=tmp_path).aliases["a"].models == ("openai/x",)
+    file.write_bytes(text + b"oops = 1\r\n")
+    with pytest.raises(InvalidSettings, match=r"^gambit\.toml:3:1: models\.aliases\.a"):
+        find_settings({}, folder=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        (None, "is a folder, and settings are a file"),
+        ("gambit.toml", "is a link that leads to no file"),
+        ("gone.toml", "is a link that leads to no file"),
+    ],
+)
+def test_what_has_the_name_of_settings_and_is_no_file_is_told(
+    tmp_path: Path, target: str | None, words: str
+) -> None:
+    """It is meant for settings, and so not passed over."""
+    path = tmp_path / "gambit.toml"
+    if target is None:
+        path.mkdir()
+    else:
+        path.symlink_to(target)
+    (tmp_path / "deck").mkdir()
+    with pytest.raises(InvalidSettings, match=words) as raised:
+        find_settings({}, folder=tmp_path, deck="deck")
+    assert str(raised.value).startswith(str(path))
