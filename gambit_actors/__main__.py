@@ -1,5 +1,5 @@
 """``python -m gambit_actors`` is ``gambit``."""
 
-from gambit_actors.cli.main import main
+from gambit_actors.cli.starting import main
 
-main(prog_name="gambit")
+main()

@@ -10,6 +10,7 @@ import click
 
 from gambit_actors.cli.commands import MainCommands
 from gambit_actors.cli.options import playing, set_up
+from gambit_actors.cli.refusing import Interrupted
 from gambit_actors.cli.store_commands import STORE_COMMANDS
 from gambit_actors.errors import GambitError
 
@@ -19,9 +20,28 @@ _CHUNK_BYTES = 64 * 1024
 class _Commands(MainCommands):
     """A group that says in one sentence what went wrong."""
 
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: object,
+    ) -> click.Context:
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except KeyboardInterrupt:
+            raise Interrupted from None
+
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise Interrupted from None
+        except click.Abort as problem:
+            # A question that was answered with Ctrl-C, and not with the end of input.
+            if isinstance(problem.__context__, KeyboardInterrupt):
+                raise Interrupted from None
+            raise
         except BrokenPipeError:
             raise  # Somebody stopped reading; click ends quietly.
         except (GambitError, OSError) as problem:

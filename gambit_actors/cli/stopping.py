@@ -2,8 +2,11 @@
 
 import signal
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 
 import trio
+
+from gambit_actors.cli.starting import leave
 
 
 def run_until_stopped(work: Callable[[], Awaitable[None]]) -> int:
@@ -19,10 +22,28 @@ def run_until_stopped(work: Callable[[], Awaitable[None]]) -> int:
     """
     stopped_by = int(signal.SIGINT)
     try:
-        stopped_by = trio.run(_stoppable, work)
+        with _impatient():
+            stopped_by = trio.run(_stoppable, work)
     except* KeyboardInterrupt:
         stopped_by = int(signal.SIGINT)
     return 128 + stopped_by if stopped_by else 0
+
+
+@contextmanager
+def _impatient() -> Iterator[None]:
+    """Have SIGTERM end the process at once where nobody waits for it, or again.
+
+    An exception out of nowhere, as elsewhere, is nothing that Trio could put in order.
+    """
+    before = signal.getsignal(signal.SIGTERM)
+    if before == signal.SIG_IGN:
+        yield
+        return
+    signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 async def _stoppable(work: Callable[[], Awaitable[None]]) -> int:
