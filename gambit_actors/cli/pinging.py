@@ -1,5 +1,6 @@
 """Asking models for next to nothing, to see that they can be asked."""
 
+import sys
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -37,7 +38,11 @@ class Pinged(msgspec.Struct, frozen=True, kw_only=True):
 def ping(
     settings: Settings, environment: Mapping[str, str], names: Sequence[str]
 ) -> list[Pinged]:
-    """Ask the models that these names stand for for one word, all at once."""
+    """Ask the models that these names stand for for one word, all at once.
+
+    Raises:
+        SystemExit: a signal has ended it, which is all there is to tell then.
+    """
     wanted = _wanted(settings, names)
     found: dict[str, Pinged] = {}
     conceal = Concealer(*secrets_in(environment)).text
@@ -50,8 +55,8 @@ def ping(
             for one in wanted:
                 nursery.start_soon(_ask, router, one, found)
 
-    if wanted:
-        run_until_stopped(work)
+    if wanted and (code := run_until_stopped(work)):
+        sys.exit(code)
     return [
         msgspec.structs.replace(answer, error=answer.error and conceal(answer.error))
         for one in wanted

@@ -23,6 +23,9 @@ def reply(request, context):
         return Reply(fault="error", message="overloaded")
     if request.model == "broken":
         raise RuntimeError("no licence for sk-hush-hush")
+    if request.model == "slow":
+        print("asked", flush=True)
+        return Reply(text="yes", fault="hang")
     return Reply(text="yes")
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.providing import install_plugin
+
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(os.name == "nt", reason="signals are sent the POSIX way"),
@@ -58,6 +60,30 @@ def test_a_signal_before_the_run_begins_is_one_line(
         process.send_signal(number)
         output, errors = process.communicate(timeout=20)
     assert (process.returncode, output, errors) == (code, b"", words)
+
+
+@pytest.mark.parametrize(("number", "code", "_words"), ENDINGS)
+def test_a_signal_while_models_are_tried_is_told_by_the_exit_code(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    number: signal.Signals,
+    code: int,
+    _words: bytes,
+) -> None:
+    """There is no table then that lacks those that had no time to answer."""
+    install_plugin(tmp_path, monkeypatch)
+    with subprocess.Popen(
+        [GAMBIT, "models", "--ping", "pong/slow"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"asked\n"
+        process.send_signal(number)
+        output, errors = process.communicate(timeout=20)
+    assert (process.returncode, output, errors) == (code, b"", b"")
 
 
 @pytest.mark.parametrize("module", ["click", "gambit_actors.cli.check", "trio"])
