@@ -4,6 +4,7 @@ import pytest
 
 from gambit_actors.providers.concealing import MOST_CHARACTERS, Concealer
 from gambit_actors.providers.endpoints import Secret
+from tests.providers.growth import growth
 
 KEY = Secret("sk-planted-0123456789")
 
@@ -21,6 +22,7 @@ def test_a_key_is_struck_out_wherever_it_stands() -> None:
         rb"\u0073\u006b-planted-0123456789",
         rb"\u0073\u006B\u002D\u0070lanted-0123456789",
         rb"sk-planted-012345678\\\u0039",
+        rb"\\\\\u0073\\\\k-planted\\-0123456789",
     ],
 )
 def test_a_key_in_escapes_is_struck_out(spelled: bytes) -> None:
@@ -33,6 +35,26 @@ def test_a_key_of_strange_characters_is_struck_out_of_json() -> None:
     key = Secret('ab"c\\d/ef+gh')
 
     assert Concealer(key).bytes(rb'{"a":"ab\"c\\d\/ef+gh"}') == b'{"a":"[key]"}'
+
+
+def test_what_stands_around_an_escaped_key_is_left_as_it_was() -> None:
+    """Only the key goes, every time, and the escapes between two of them stay."""
+    data = rb"\n\u0073k-planted-0123456789\"\u4f60sk-planted\u002d0123456789\\"
+
+    assert Concealer(KEY).bytes(data) == rb"\n[key]\"\u4f60[key]\\"
+
+
+@pytest.mark.parametrize("piece", [b"\\", b'\\"', b"\\u0073", b"sk-\\u0070"])
+def test_escapes_are_read_in_time_that_grows_with_their_number(piece: bytes) -> None:
+    """A server cannot make us look at each backslash again from every other."""
+    concealer = Concealer(KEY)
+
+    assert growth(lambda size: concealer.bytes(piece * size), 4000) < 10
+
+
+def test_a_long_key_takes_no_longer_to_get_ready_than_it_is_long() -> None:
+    """A key may be a token of many thousand characters."""
+    assert growth(lambda size: Concealer(Secret("sk-4" * size)), 500) < 10
 
 
 def test_bytes_without_a_key_are_the_same_object() -> None:
