@@ -8,6 +8,7 @@ whoever only wants the words.
 `ProviderFrames` reads bytes and is told the time; it has no clock.
 """
 
+import json
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
@@ -20,7 +21,7 @@ from gambit_actors.openresponses.events import (
     MalformedEvent,
     OutputTextDelta,
 )
-from gambit_actors.openresponses.reading import parse_json
+from gambit_actors.openresponses.reading import Mismatch, parse_json
 from gambit_actors.openresponses.sse import (
     DEFAULT_MAX_EVENT_BYTES,
     SSEDecoder,
@@ -29,6 +30,8 @@ from gambit_actors.openresponses.sse import (
 
 # Not None: msgspec can write an optional raw document but not read it back.
 _NO_DATA = msgspec.Raw(b"")
+# A document may be this much deeper where it is read back than where it came in.
+_SPARE_DEPTH = 200
 
 
 class _Frame(
@@ -102,19 +105,23 @@ class FrameRecords:
         self, frame: SSEFrame, events: Sequence[Event], time: float
     ) -> tuple[ProviderFrame, ...]:
         """Record a frame, and the text in the events that it came to."""
-        errors = ("arrived after [DONE]",) if self._is_done else ()
+        errors: tuple[str, ...] = ("arrived after [DONE]",) if self._is_done else ()
         if frame.is_done:
             self._is_done = True
             return (self._record(frame, time, status="done", errors=errors),)
-        malformed = [event for event in events if isinstance(event, MalformedEvent)]
-        is_json = not any(event.reason == "invalid_json" for event in malformed)
-        record = self._record(
-            frame,
-            time,
-            status="event" if is_json else "invalid_json",
-            errors=(*errors, *(event.problem for event in malformed)),
-        )
-        if errors:
+        told = tuple(e.problem for e in events if isinstance(e, MalformedEvent))
+        # A reader has its own view of what is an event, and none behind the end. The
+        # record says what came, and so is asked of the data alone.
+        try:
+            data = _one_line(frame.data)
+        except Mismatch as problem:
+            errors += told or (problem.problem,)
+            record = self._record(frame, time, status="invalid_json", errors=errors)
+        else:
+            record = self._record(
+                frame, time, status="event", data=data, errors=errors + told
+            )
+        if self._is_done:
             return (record,)
         texts = [
             TextDeltaFrame(seq=self._seq(), time=time, delta=event.delta)
@@ -130,16 +137,16 @@ class FrameRecords:
         *,
         status: Literal["event", "done", "invalid_json"],
         errors: tuple[str, ...],
+        data: bytes = b"",
     ) -> ProviderEvent:
-        is_json = status == "event"
         return ProviderEvent(
             seq=self._seq(),
             time=time,
             provider=self._provider,
             status=status,
             event_name=frame.event,
-            data=msgspec.Raw(_one_line(frame.data)) if is_json else _NO_DATA,
-            raw=None if is_json else frame.data.decode(),
+            data=msgspec.Raw(data) if data else _NO_DATA,
+            raw=None if data else frame.data.decode(),
             errors=errors,
         )
 
@@ -198,14 +205,21 @@ def _one_line(document: bytes) -> bytes:
     A line break in JSON is white space between two tokens. Left in, what a provider
     sends behind it would pass for a record of our own. A document that only our
     careful reader can read is written again, so that every reader can.
+
+    Raises:
+        Mismatch: it is no JSON, or too deep to be read back.
     """
+    value = parse_json(document)
+    if document.count(b"[") + document.count(b"{") > _SPARE_DEPTH:
+        parse_json(b"[" * _SPARE_DEPTH + document + b"]" * _SPARE_DEPTH)
     document = document.replace(b"\n", b" ")  # A frame's data has no other breaks.
     if b"\\u" not in document:
         return document  # Only an escape can be text to us and to nobody else.
     try:
         msgspec.json.decode(document, type=msgspec.Raw)
     except msgspec.DecodeError:
-        return msgspec.json.encode(parse_json(document))
+        # Not with msgspec, which writes no number of more than 64 bits.
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
     return document
 
 

@@ -16,6 +16,7 @@ from gambit_actors.openresponses.events import (
 )
 from gambit_actors.openresponses.provider_frames import (
     Arrival,
+    FrameRecords,
     ProviderEvent,
     ProviderFrame,
     ProviderFrames,
@@ -317,3 +318,49 @@ def test_a_record_is_one_line_that_reads_back(payload: bytes) -> None:
     line = msgspec.json.encode(only_event(stream + b"\n\n"))
     assert b"\n" not in line
     assert isinstance(msgspec.json.decode(line, type=ProviderFrame), ProviderEvent)
+
+
+@pytest.mark.spec("PA-3")
+@pytest.mark.parametrize(
+    "junk",
+    [
+        b"thanks for using ACME",
+        b"thanks \\u for",
+        b'{"a":1e999}',
+        b"1" * 5000,
+        b"[" * 5000 + b'"\\u0041"' + b"]" * 5000,
+        b"[" * 5000 + b"]" * 5000,
+        b'{"type":"response.output_text.delta"',
+    ],
+    ids=lambda junk: junk[:24].decode(),
+)
+@pytest.mark.parametrize("before", [b"", b"data: [DONE]\n\n"], ids=["first", "late"])
+def test_what_is_no_json_is_recorded_as_text(junk: bytes, before: bytes) -> None:
+    """Junk is kept word for word, behind the end too, and its record can be read."""
+    records = FrameRecords("acme")
+    # The reader of the dialect may say nothing of it, and behind the end always does.
+    for frame in SSEDecoder().feed(before + b"data: " + junk + b"\n\n"):
+        (record,) = records.of(frame, (), 1.5)
+    line = msgspec.json.encode(record)
+    read = msgspec.json.decode(line, type=ProviderEvent)
+    assert (read.status, read.raw) == ("invalid_json", junk.decode())
+    assert read.errors
+
+
+@pytest.mark.spec("PA-3")
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"[" * 300 + b"]" * 300,
+        b'["\\ud800",' + b"9" * 40 + b"]",
+        b'["\\ud83d\\ude00 \\ud83d"]',
+    ],
+    ids=lambda data: data[:12].decode(),
+)
+def test_odd_documents_can_be_read_back(data: bytes) -> None:
+    """What is recorded as JSON is JSON to whoever reads the record."""
+    line = msgspec.json.encode(only_event(b"data: " + data + b"\n\n"))
+    read = msgspec.json.decode(line, type=ProviderEvent)
+    assert read.status == "event"
+    assert read.payload() is not None
+    assert json.loads(line)
