@@ -49,6 +49,7 @@ from gambit_actors.openresponses.sse import SSEDecoder, SSEFrame
 from gambit_actors.openresponses.writing import to_builtins
 from gambit_actors.providers.dialects.dialect import Dialect
 from gambit_actors.testing.checks import CheckFailed, Found, require
+from gambit_actors.testing.junk import JUNK, unreadable
 from gambit_actors.testing.requests import SAMPLES, plain_request
 
 STARTED = Response(id="resp_golden", status="in_progress", model="model-1")
@@ -58,22 +59,6 @@ _KEY = "key-that-no-body-may-carry"
 _MUTATIONS = 50
 _ITEM = re.compile(r"input\[\d+\]")
 _ENDS = (ResponseCompleted, ResponseFailed, ResponseIncomplete)
-_JUNK = (
-    b"null",
-    b"[]",
-    b"{}",
-    b"1e999",
-    b'"text"',
-    b"[[[[]]]]",
-    b'{"type": 7}',
-    b'{"type": "response.completed"}',
-    b'{"choices": [null], "candidates": [null], "delta": [], "index": -1}',
-    b'{"choices": {}, "candidates": {}, "usage": [], "message": 1, "error": 0}',
-    b'{"choices": [{"delta": {"tool_calls": [{}]}}], "content_block": {}}',
-    b'{"candidates": [{"content": {"parts": [{"functionCall": {}}]}}]}',
-    b"\xff\xfe",
-    b"{not json",
-)
 
 
 class Played(msgspec.Struct, frozen=True):
@@ -248,7 +233,8 @@ def broken_streams_raise_nothing(dialect: Dialect, streams: Sequence[Golden]) ->
 
 def junk_raises_nothing(dialect: Dialect, streams: Sequence[Golden]) -> None:
     """Frames of any content raise nothing, and complete nothing by themselves."""
-    junk = [_frame(data, event) for data in _JUNK for event in ("message", "junk")]
+    junk = [_frame(data, event) for data in JUNK for event in ("message", "junk")]
+    junk += [_frame(data) for data in unreadable()]
     alone = play_frames(dialect, junk).response
     is_completed = alone is not None and alone.status == "completed"
     require(not is_completed, "frames without sense came to a completed response")
@@ -349,7 +335,7 @@ def answers_go_back(dialect: Dialect, streams: Sequence[Golden]) -> None:
 def errors_of_any_form_are_read(dialect: Dialect, streams: Sequence[Golden]) -> None:
     """Bodies of errors raise nothing; what is no answer raises BadResponse alone."""
     del streams
-    for body in (b"", b"<html>502</html>", b'{"error": "text"}', *_JUNK):
+    for body in (b"", b"<html>502</html>", b'{"error": "text"}', *JUNK):
         dialect.read_error(body)
         try:
             response = dialect.read_whole(body, STARTED)

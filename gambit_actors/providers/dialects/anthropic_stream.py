@@ -107,12 +107,18 @@ class AnthropicReader:
         try:
             value = parse_json(data)
         except Mismatch as problem:
-            return MalformedEvent(
-                reason="invalid_json",
-                problem=problem.problem,
-                raw=data.decode("utf-8", "replace"),
-            )
+            return _malformed(data, problem)
         return frame_from_json(value, data)
+
+    def _strange(self, data: bytes) -> UnknownEvent | MalformedEvent:
+        """A frame of which more was decoded than is understood."""
+        # What a struct has no place for is skipped, and not looked at: it may be
+        # a number that nobody can read.
+        try:
+            return _unknown(parse_json(data))
+        except Mismatch as problem:
+            self._note(f"a frame that is none: {problem.problem}")
+            return _malformed(data, problem)
 
     def _take(self, fields: Frame, data: bytes) -> Sequence[Event]:
         match fields.type:
@@ -135,10 +141,10 @@ class AnthropicReader:
         """A frame about a block, or one that nobody knows."""
         if not fields.is_of_block:
             self._note(f"a frame of type {fields.type} is not known")
-            return (_unknown(data),)
+            return (self._strange(data),)
         began, blocks = self._begun()
         taken = blocks.take(fields)
-        return began + (list(taken) if taken is not None else [_unknown(data)])
+        return began + (list(taken) if taken is not None else [self._strange(data)])
 
     def _start(self, fields: Frame) -> Sequence[Event]:
         message = fields.message if isinstance(fields.message, dict) else {}
@@ -256,8 +262,15 @@ class AnthropicReader:
         )
 
 
-def _unknown(data: bytes) -> UnknownEvent:
-    fields = parse_json(data)
+def _unknown(fields: JSONValue) -> UnknownEvent:
     kind = fields.get("type", "")
     rest = Extra((key, value) for key, value in fields.items() if key != "type")
     return UnknownEvent(type_name=f"anthropic.{kind}", extra=rest)
+
+
+def _malformed(data: bytes, problem: Mismatch) -> MalformedEvent:
+    return MalformedEvent(
+        reason="invalid_json",
+        problem=problem.problem,
+        raw=data.decode("utf-8", "replace"),
+    )

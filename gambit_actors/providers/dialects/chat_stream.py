@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from gambit_actors.openresponses.base import Extra, JSONValue
 from gambit_actors.openresponses.endings import StopReason
 from gambit_actors.openresponses.events import Event, MalformedEvent, UnknownEvent
-from gambit_actors.openresponses.reading import Mismatch, parse_json
 from gambit_actors.openresponses.responses import Response, Usage
 from gambit_actors.openresponses.sse import DONE_DATA, SSEFrame
 from gambit_actors.openresponses.writer import ResponseWriter
@@ -148,10 +147,11 @@ class ChatReader:
 
     def _strange(self, frame: SSEFrame, read: Read | None = None) -> list[Event]:
         """A document without a choice, usage or error."""
-        try:
-            value = parse_json(frame.data) if read is None else read.value
-        except Mismatch:  # It was decoded as a chunk, so it is JSON.
-            return []
+        # A chunk was decoded, but what it has no place for was not looked at.
+        found = read or read_carefully(frame.data)
+        if isinstance(found, MalformedEvent):
+            return [found]
+        value = found.value
         kind = value.get("type")
         is_error = "error" in (kind, frame.event, value.get("object"))
         if is_error and complaint_of(value).message:
