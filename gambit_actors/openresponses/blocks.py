@@ -59,7 +59,8 @@ class Block(abc.ABC):
     def __init__(self) -> None:
         self.index = -1
         self.id = ""
-        self.keys: list[Hashable] = []  # What the writer knows this block by.
+        # What the writer knows this block by, in order; a message may have very many.
+        self.keys: dict[Hashable, None] = {}
         self.status: ItemStatus = "in_progress"
 
     def open(self, index: int, id: str) -> None:

@@ -256,7 +256,7 @@ class ResponseWriter:
         if isinstance(block, MessageBlock) and not block.ends_with(key):
             steps += self._numbered(block.close_part(key))
             del self._open[key]
-            block.keys.remove(key)
+            del block.keys[key]
             return steps
         if isinstance(block, ReasoningBlock):
             block.encrypted_content = encrypted_content
@@ -314,7 +314,7 @@ class ResponseWriter:
             msg = f"block {key!r} is open already"
             raise WriterMisuse(msg)
         self._open[key] = block
-        block.keys.append(key)
+        block.keys[key] = None
 
     def _claim_index(self) -> int:
         self._next_index += 1

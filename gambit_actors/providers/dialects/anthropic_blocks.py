@@ -66,6 +66,7 @@ class Blocks:
         self.has_lost_a_call = False
         self._note = note
         self._open: dict[int, _Block] = {}
+        self._open_texts = 0  # Asked for each block, of which there may be many.
         self._seen: set[int] = set()
         self._call_ids: set[str] = set()
         self._has_message = False
@@ -86,6 +87,8 @@ class Blocks:
         if block is None:
             self._note(f"block {index} was stopped without having been started")
             return []
+        if block.kind == "text":
+            self._open_texts -= 1
         return self._end(block)
 
     def stop_all(self) -> list[Event]:
@@ -98,11 +101,12 @@ class Blocks:
             )
             events += self._end(block, status=status) or []
         self._open.clear()
+        self._open_texts = 0
         return events
 
     def end_message(self) -> list[Event]:
         """End the message that texts in a row share, once all of them have stopped."""
-        if not self._has_message or any(b.kind == "text" for b in self._open.values()):
+        if not self._has_message or self._open_texts:
             return []
         self._has_message = False
         return list(self.writer.stop(_MESSAGE))
@@ -132,6 +136,7 @@ class Blocks:
 
     def _start_text(self, block: _Block) -> list[Event]:
         events: list[Event] = []
+        self._open_texts += 1
         if not self._has_message:
             self._has_message = True
             events += self.writer.start_message(_MESSAGE)

@@ -9,13 +9,49 @@ begins a call, and so does a name where the arguments before it are whole.
 import json
 import re
 from collections.abc import Callable
-
-import msgspec
+from heapq import heappop, heappush
 
 from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.providers.dialects.chat_frames import CallPiece
 
-_TOKENS = re.compile(r'"(?:[^"\\]|\\.)*("?)|([\[{])|[\]}]', re.DOTALL)
+_MARKS = re.compile(r'[\\"\[\]{}]')
+_DEEPER = {"[": 1, "{": 1, "]": -1, "}": -1}
+
+_MOST_NAME_CHARACTERS = 1024
+"""A longer name is of no tool, and to put it together takes ever longer."""
+
+
+class Openness:
+    """Whether JSON text that comes in pieces is in the middle of something.
+
+    It looks at each character once: a server may send as many pieces as it likes, and
+    has us ask after each.
+    """
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._is_in_string = False
+        self._escaped = -1  # Where in the next piece a character is escaped.
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something was begun that is not over."""
+        return self._is_in_string or self._depth > 0
+
+    def feed(self, piece: str) -> None:
+        """Take the next piece."""
+        for mark in _MARKS.finditer(piece):
+            place, sign = mark.start(), mark[0]
+            if place == self._escaped:
+                continue
+            if sign == '"':
+                self._is_in_string = not self._is_in_string
+            elif not self._is_in_string:
+                self._depth += _DEEPER.get(sign, 0)
+            elif sign == "\\":
+                self._escaped = place + 1
+        if piece:
+            self._escaped = 0 if self._escaped == len(piece) else -1
 
 
 class Call:
@@ -39,11 +75,21 @@ class Call:
         self.pieces: list[str] = []
         self.is_started = False
         self.extra_content: JSONValue = None
+        self._openness = Openness()
+        self._pieces_looked_at = 0
 
     @property
     def arguments(self) -> str:
         """The text of the arguments."""
         return "".join(self.pieces)
+
+    @property
+    def is_cut_short(self) -> bool:
+        """Whether the arguments are the beginning of a JSON document, no whole one."""
+        for piece in self.pieces[self._pieces_looked_at :]:
+            self._openness.feed(piece)
+        self._pieces_looked_at = len(self.pieces)
+        return self._openness.is_open
 
     @property
     def is_nothing(self) -> bool:
@@ -63,6 +109,14 @@ class Calls:
         self._note = note
         self._by_index: dict[int, Call] = {}
         self._by_id: dict[str, Call] = {}
+        self._waiting: list[int] = []
+
+    def startable(self, call: Call) -> list[Call]:
+        """Give the calls up to this one that have a name and were not yet given."""
+        found = []
+        while self._waiting and self._waiting[0] <= call.number:
+            found.append(self.all[heappop(self._waiting)])
+        return found
 
     def take(self, piece: CallPiece, place: int | None) -> tuple[Call, str]:
         """Take a piece of a call, give the call and what its arguments grew by.
@@ -100,7 +154,7 @@ class Calls:
         if at is None:
             return self._new(index)
         name = piece.function.name if piece.function is not None else None
-        if name and at.pieces and not is_cut_short(at.arguments):
+        if name and at.pieces and not at.is_cut_short:
             arguments = piece.function.arguments if piece.function else None
             if name != at.name or arguments:
                 self._note("two calls have one index and no ids")
@@ -137,6 +191,11 @@ class Calls:
         if call.is_started:
             self._note(f"a call of {call.name} is named {name} after it began")
             return
+        if len(call.name) + len(name) > _MOST_NAME_CHARACTERS:
+            self._note("the name of a call is too long: the rest is left out")
+            return
+        if not call.name:
+            heappush(self._waiting, call.number)
         call.name += name
 
     def _as_text(self, call: Call, arguments: JSONValue) -> str:
@@ -148,21 +207,3 @@ class Calls:
         except (ValueError, RecursionError):
             self._note(f"a call of {call.name} has arguments that cannot be written")
             return "{"  # Which is no JSON, so that the call cannot pass for whole.
-
-
-def is_cut_short(text: str) -> bool:
-    """Whether a text is the beginning of a JSON document, and no whole one."""
-    try:
-        msgspec.json.decode(text.encode("utf-8", "replace"))
-    except (msgspec.DecodeError, RecursionError):
-        pass
-    else:
-        return False
-    depth = 0
-    for token in _TOKENS.finditer(text):
-        if token[0].startswith('"'):
-            if not token[1]:
-                return True
-        else:
-            depth += 1 if token[2] else -1
-    return depth > 0

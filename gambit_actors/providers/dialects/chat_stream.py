@@ -14,7 +14,7 @@ from gambit_actors.openresponses.events import Event, MalformedEvent, UnknownEve
 from gambit_actors.openresponses.responses import Response, Usage
 from gambit_actors.openresponses.sse import DONE_DATA, SSEFrame
 from gambit_actors.openresponses.writer import ResponseWriter
-from gambit_actors.providers.dialects.chat_calls import Call, Calls, is_cut_short
+from gambit_actors.providers.dialects.chat_calls import Call, Calls
 from gambit_actors.providers.dialects.chat_flavours import ChatFlavour
 from gambit_actors.providers.dialects.chat_frames import (
     NOT_IN_FORM,
@@ -279,8 +279,8 @@ class ChatReader:
             return [*self._writer.add(call, text)]
         if not call.name:
             return []  # It can begin when it is known what is called.
-        earlier = self._calls.all[: call.number + 1]
-        return [event for c in earlier if c.name for event in self._start_call(c)]
+        named = self._calls.startable(call)
+        return [event for c in named for event in self._start_call(c)]
 
     def _start_call(self, call: Call) -> list[Event]:
         if call.is_started:
@@ -320,7 +320,7 @@ class ChatReader:
             return events + self._writer.cancel(reason=why, usage=self._usage)
         events += self._seal() + self._hush()
         for call in calls:
-            is_cut = not call.name or is_cut_short(call.arguments)
+            is_cut = not call.name or call.is_cut_short
             if is_cut:
                 self._note(f"a call of {call.name or 'nothing'} is not whole")
             events += self._writer.stop(
@@ -339,7 +339,7 @@ class ChatReader:
         if self._last != self._speech:
             events += self._hush()
         for call in self._calls.all:
-            is_whole = call.name and not is_cut_short(call.arguments)
+            is_whole = call.name and not call.is_cut_short
             if call.is_started and is_whole and call is not self._last:
                 events += self._writer.stop(call)
         events += self._writer.flush()

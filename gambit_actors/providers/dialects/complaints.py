@@ -26,7 +26,9 @@ MOST_CHARACTERS = 300
 _MOST_BYTES = 1 << 20
 _CODE_CHARACTERS = 64
 _DEEPEST = 4
-_TITLE = re.compile(r"<title[^>]*>(.*?)</title", re.IGNORECASE | re.DOTALL)
+_MOST_LOOKED_AT = MOST_CHARACTERS * 8
+_TITLE = re.compile("<title", re.IGNORECASE)
+_END_OF_TITLE = re.compile("</title", re.IGNORECASE)
 
 # A number says less than a name; Gemini has both.
 _CODES = ("code", "status", "type", "error_code", "reason")
@@ -114,13 +116,16 @@ def _plain_words(body: bytes) -> str:
     text = body.decode("utf-8", "replace").strip()
     if not text.startswith("<"):
         return text if "\0" not in text else ""
+    # One pattern for all of it would look for the end anew from each beginning.
     title = _TITLE.search(text)
-    return html.unescape(title[1]) if title else ""
+    begin = text.find(">", title.end()) if title else -1
+    end = _END_OF_TITLE.search(text, begin) if begin >= 0 else None
+    return html.unescape(text[begin + 1 : end.start()][:_MOST_LOOKED_AT]) if end else ""
 
 
 def _shown(text: str) -> str:
     """Words on one line, cut short."""
-    text = " ".join(text[: MOST_CHARACTERS * 8].split())
+    text = " ".join(text[:_MOST_LOOKED_AT].split())
     text = "".join(character for character in text if character.isprintable())
     if len(text) <= MOST_CHARACTERS:
         return text
