@@ -30,6 +30,7 @@ from gambit_actors.providers.dialects.anthropic_turns import (
 )
 from gambit_actors.providers.dialects.complaints import complaint_in, complaint_of
 from gambit_actors.providers.dialects.dialect import Complaint, Rendered, Unsent
+from gambit_actors.providers.dialects.extras import without_ways_around
 
 
 class AnthropicDialect(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,6 +73,7 @@ class AnthropicDialect(msgspec.Struct, frozen=True, kw_only=True):
         if request.previous_response_id is not None:
             raise BadRequest("previous_response_id", f"{NAME} does not keep responses")
         unsent: list[Unsent] = []
+        request = without_ways_around(request, unsent)
         turns = TurnWriter(unsent)
         turns.instruct(request.instructions or "")
         turns.write(items_of_input(request))

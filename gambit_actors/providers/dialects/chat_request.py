@@ -21,6 +21,7 @@ from gambit_actors.providers.dialects.chat_flavours import ChatFlavour
 from gambit_actors.providers.dialects.chat_messages import ChatMessages
 from gambit_actors.providers.dialects.chat_tools import tool_settings
 from gambit_actors.providers.dialects.dialect import Unsent
+from gambit_actors.providers.dialects.extras import without_ways_around
 
 _JSONObject = dict[str, JSONValue]
 _Tell = Callable[[str, str], None]
@@ -54,6 +55,7 @@ def body_of(
 ) -> tuple[_JSONObject, list[Unsent]]:
     """The body of a request, and what found no place in it."""
     unsent: list[Unsent] = []
+    request = without_ways_around(request, unsent)
 
     def tell(path: str, reason: str) -> None:
         unsent.append(Unsent(path, reason))

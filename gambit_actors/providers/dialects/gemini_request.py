@@ -17,6 +17,7 @@ from gambit_actors.openresponses.tools import (
     FunctionTool,
 )
 from gambit_actors.providers.dialects.dialect import Unsent
+from gambit_actors.providers.dialects.extras import without_ways_around
 from gambit_actors.providers.dialects.gemini_schema import openapi_schema
 
 _Fields = dict[str, JSONValue]
@@ -85,12 +86,13 @@ class Settings:
     """
 
     def __init__(self, request: CreateResponse, *, json_schemas: bool) -> None:
+        self.unsent: list[Unsent] = []
+        request = without_ways_around(request, self.unsent)
         self.fields: _Fields = {
             key: value
             for key, value in request.extra.items()
             if key not in _OTHER_NAMES
         }
-        self.unsent: list[Unsent] = []
         self._request = request
         self._json_schemas = json_schemas
         self._version = version_of(request.model or "")

@@ -33,6 +33,7 @@ from gambit_actors.providers.dialects.complaints import (
     complaint_of,
 )
 from gambit_actors.providers.dialects.dialect import Complaint, Rendered, Unsent
+from gambit_actors.providers.dialects.extras import without_ways_around
 from gambit_actors.providers.dialects.open_responses_limits import checked
 from gambit_actors.providers.dialects.open_responses_profiles import (
     OPEN_RESPONSES,
@@ -83,7 +84,8 @@ class OpenResponsesDialect(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             BadRequest: the standard forbids it; with the path, and what is wrong there.
         """
-        request = _lifted(request)
+        unsent: list[Unsent] = []
+        request = _lifted(without_ways_around(request, unsent))
         if request.previous_response_id is not None and not self.keeps_responses:
             raise BadRequest(
                 "previous_response_id", f"{self.name} does not keep responses"
@@ -98,7 +100,7 @@ class OpenResponsesDialect(msgspec.Struct, frozen=True, kw_only=True):
         body: dict[str, JSONValue] = to_builtins(
             checked(sent, is_exact=self.profile.is_exact)
         )
-        return Rendered(path="/responses", body=body, unsent=tuple(writer.unsent))
+        return Rendered(path="/responses", body=body, unsent=(*unsent, *writer.unsent))
 
     def reader(self, started: Response, /) -> OpenResponsesReader:
         """Read a streamed answer."""

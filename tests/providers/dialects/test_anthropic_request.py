@@ -711,7 +711,7 @@ def test_settings_that_ask_for_nothing_are_not_told() -> None:
         service_tier="default",
         safety_identifier="u1",
         max_output_tokens=50,
-        extra=Extra(stop="END", max_tokens=9),
+        extra=Extra(stop="END"),
     )
 
     assert result.unsent == ()
