@@ -100,12 +100,13 @@ class Tempo:
 
     def on_refused(self, sent: Sent, asked: float | None, now: float) -> None:
         """The server has more than it can do, and may have asked for a pause."""
+        if asked is not None and asked > 0:
+            # Also at a fixed pace: who asks for a pause counts what comes in it.
+            until = now + min(asked, LONGEST_PAUSE_SECONDS)
+            self.paused_until = max(self.paused_until, until)
         if not self._is_adaptive:
             return
         self._was_refused = True
-        if asked is not None and asked > 0:
-            until = now + min(asked, LONGEST_PAUSE_SECONDS)
-            self.paused_until = max(self.paused_until, until)
         if sent.at > self._halved_at:
             self._halved_at = now
             self.limit = max(1, self.limit // 2)

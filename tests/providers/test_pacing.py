@@ -75,14 +75,14 @@ def test_a_server_is_left_alone_as_long_as_it_asks(
     assert tempo.free_at(0, 10.0) == max(until, 11.0)
 
 
-def test_a_pace_that_is_not_adaptive_stays() -> None:
-    """Where the limit is settled, refusals change nothing."""
+def test_a_limit_that_is_not_adaptive_stays_and_pauses_are_kept() -> None:
+    """Where the limit is settled, refusals change nothing but when one may ask."""
     tempo = Tempo(Pace(is_adaptive=False, most_at_once=5, start_at_once=1))
     sent = tempo.on_sent(0, 0.0)
     tempo.on_refused(sent, 30.0, 1.0)
     tempo.on_success(waiting=9)
     assert tempo.limit == 5
-    assert tempo.free_at(0, 1.0) == 1.0
+    assert tempo.free_at(0, 1.0) == 31.0
 
 
 def test_the_requests_of_a_minute_are_counted_exactly() -> None:
