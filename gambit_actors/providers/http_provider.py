@@ -36,6 +36,7 @@ from gambit_actors.providers.errors import (
     RequestNotSent,
 )
 from gambit_actors.providers.gate import Admission, Gate
+from gambit_actors.providers.http_rules import media_type_of
 from gambit_actors.providers.limited import read_limited
 from gambit_actors.providers.retrying import (
     delay_before,
@@ -312,16 +313,13 @@ class HttpProvider:
     async def _read(self, answer: HttpAnswer, reading: AnswerReading) -> Response:
         name, words = self.endpoint.name, self._concealer.words
         stated = answer.headers.get("content-type", "")
-        kind, _, settings = stated.lower().partition(";")
-        if kind.strip() == "application/json":
+        kind = media_type_of(stated)
+        if kind == "application/json":
             return reading.whole(await self._body(answer))
-        if kind.strip() not in ("", "text/event-stream"):
+        if stated.strip() and kind != "text/event-stream":
             body = self._concealer.bytes(await read_limited(answer, MOST_ERROR_BYTES))
             sample = words(body[:_SAMPLE_BYTES].decode("utf-8", "replace"))
             raise NotAnAnswer(name, f"{words(stated)}, which begins {sample!r}")
-        charset = settings.replace(" ", "").replace('"', "")
-        if charset.startswith("charset=") and charset != "charset=utf-8":
-            raise NotAnAnswer(name, words(stated))
         return await reading.read(answer)
 
     async def _refusal(self, answer: HttpAnswer) -> ProviderStatusError:

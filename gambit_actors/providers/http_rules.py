@@ -27,6 +27,8 @@ _OURS = frozenset(
 )
 # How the library that reads HTTP repeats what it read.
 _REPEATED = re.compile(r": b(?:ytearray\(b)?['\"]")
+_QUOTED = re.compile(r'"[^"]*"')
+_UTF_8 = frozenset({"", "ascii", "us-ascii", "utf-8", "utf8"})
 _ENCODINGS = frozenset({"br", "compress", "deflate", "gzip", "zstd"})
 _PORTS = range(1, 65_536)
 _KEY_WORDS = ("auth", "cookie", "key", "secret", "token")
@@ -111,6 +113,24 @@ def joined_headers(pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
         name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
     return headers
+
+
+def media_type_of(stated: str) -> str:
+    """What a content type says a body is; empty if that is nothing we can tell.
+
+    It may come several times over, which is fine as long as it says the same. A text
+    in another encoding than UTF-8 is nothing we can read.
+    """
+    kinds: set[str] = set()
+    quoted = _QUOTED.sub(lambda text: re.sub("[,;]", " ", text[0]), stated.lower())
+    for one in quoted.split(","):
+        kind, *settings = one.split(";")
+        kinds.add(kind.strip())
+        for setting in settings:
+            name, _, value = setting.partition("=")
+            if name.strip() == "charset" and value.strip(" \t\"'") not in _UTF_8:
+                return ""
+    return kinds.pop() if len(kinds) == 1 else ""
 
 
 def shown_encoding(encoding: str) -> str:

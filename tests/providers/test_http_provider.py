@@ -291,6 +291,41 @@ async def test_what_is_no_answer_is_called_so(exchange: Exchange, words: str) ->
         await Asking(exchange).ask()
 
 
+@pytest.mark.parametrize(
+    "stated",
+    [
+        "text/event-stream; charset=utf-8; profile=x",
+        "text/event-stream;profile=x ;charset = UTF8",
+        'Text/Event-Stream; charset="UTF-8"; profile="a, b; c"',
+        "text/event-stream, text/event-stream; charset=utf-8",
+        "",
+    ],
+)
+async def test_harmless_content_types_are_answers(stated: str) -> None:
+    """What a type says besides, and how often, does not make a stream unreadable."""
+    said = msgspec.structs.replace(streamed("Hi."), headers={"content-type": stated})
+
+    response = await Asking(said).ask()
+
+    assert response.status == "completed"
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        "text/event-stream; profile=x; charset=latin-1",
+        "text/html, text/event-stream",
+        "text/event-stream, application/json",
+    ],
+)
+async def test_content_types_that_say_two_things_are_refused(stated: str) -> None:
+    """Bytes that may be something else are not read as an answer."""
+    said = msgspec.structs.replace(streamed("Hi."), headers={"content-type": stated})
+
+    with pytest.raises(NotAnAnswer, match="which begins"):
+        await Asking(said).ask()
+
+
 async def test_json_that_is_no_response_is_an_error() -> None:
     """A body of JSON that is something else is not taken for an answer."""
     with pytest.raises(ProviderError):
