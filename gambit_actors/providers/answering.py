@@ -15,7 +15,12 @@ from typing import Protocol
 
 import trio
 
-from gambit_actors.errors import ProviderError
+from gambit_actors.errors import (
+    BadResponse,
+    EventTooLarge,
+    ProviderError,
+    StreamTruncated,
+)
 from gambit_actors.openresponses.builder import ResponseBuilder
 from gambit_actors.openresponses.events import Event
 from gambit_actors.openresponses.provider_frames import FrameRecords
@@ -23,7 +28,12 @@ from gambit_actors.openresponses.responses import Response
 from gambit_actors.openresponses.sse import SSEDecoder, SSEFrame
 from gambit_actors.providers.concealing import Concealer
 from gambit_actors.providers.dialects.dialect import Dialect
-from gambit_actors.providers.errors import AnswerTooLarge
+from gambit_actors.providers.errors import (
+    AnswerTooLarge,
+    BadAnswer,
+    StreamCut,
+    StreamedTooMuch,
+)
 from gambit_actors.run.ports import ModelContext
 
 MOST_EVENT_BYTES = 16 * 1024 * 1024
@@ -105,17 +115,33 @@ class AnswerReading:
         """Read an answer that came in one piece; there are no events of it.
 
         Raises:
-            BadResponse: it is none.
+            BadAnswer: it is none.
         """
-        return self._dialect.read_whole(body, self._started)
+        try:
+            response = self._dialect.read_whole(body, self._started)
+        except BadResponse as problem:
+            raise BadAnswer(self._provider, problem.path, problem.problem) from problem
+        return response
 
     async def read(self, answer: HttpAnswer) -> Response:
         """Read to the end.
 
         Raises:
-            StreamTruncated: the server did not say how its answer went.
+            StreamCut: the server did not say how its answer went.
             ProviderError: it broke off.
         """
+        try:
+            await self._read(answer)
+        except EventTooLarge as problem:
+            raise StreamedTooMuch(self._provider, problem.limit_bytes) from problem
+        self._show(self._reader.close())
+        try:
+            response = self._builder.close()
+        except StreamTruncated as problem:
+            raise StreamCut(self._provider, problem.events_seen) from problem
+        return response
+
+    async def _read(self, answer: HttpAnswer) -> None:  # noqa: ASYNC910  # it reads
         decoder, taken = SSEDecoder(max_event_bytes=MOST_EVENT_BYTES), 0
         try:
             with trio.CancelScope() as scope:
@@ -130,8 +156,6 @@ class AnswerReading:
         except ProviderError:
             if not self._builder.is_finished:
                 raise
-        self._show(self._reader.close())
-        return self._builder.close()  # noqa: ASYNC910  # it has read at least once
 
     @property
     def _is_over(self) -> bool:

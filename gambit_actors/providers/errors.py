@@ -4,6 +4,7 @@
 
     ProviderError
     ├── AnswerTooLarge        the server sent more than any answer is
+    ├── BadAnswer             the server's answer in one piece has the wrong form
     ├── ConnectionLost        the connection broke while an answer was coming
     ├── NotAnAnswer           the server sent something that is no answer at all
     ├── PluginFailed          the code of a plugin broke off, or gave what is no answer
@@ -11,7 +12,9 @@
     ├── ProviderStatusError   the server answered with an error status
     ├── ProviderTimeout       the server took too long, in a phase that is told
     ├── ProviderUnreachable   there was no connection to be had
-    └── RequestNotSent        the request is not one that could be sent
+    ├── RequestNotSent        the request is not one that could be sent
+    ├── StreamCut             the server's stream did not say how its answer went
+    └── StreamedTooMuch       the server sent one event that is larger than any is
 
 No message of these has a key in it, or more than a few hundred characters of what a
 server sent.
@@ -19,7 +22,12 @@ server sent.
 
 from typing import Literal, TypeAlias
 
-from gambit_actors.errors import ProviderError
+from gambit_actors.errors import (
+    BadResponse,
+    EventTooLarge,
+    ProviderError,
+    StreamTruncated,
+)
 
 Phase: TypeAlias = Literal["connect", "first_byte", "idle", "total"]
 
@@ -45,6 +53,23 @@ class AnswerTooLarge(ProviderError):
         )
         self.provider = provider
         self.limit_bytes = limit_bytes
+
+
+class BadAnswer(BadResponse):
+    """The server answered with a document that is no answer of its dialect.
+
+    Attributes:
+        provider: who was asked.
+    """
+
+    def __init__(self, provider: str, path: str, problem: str) -> None:
+        super().__init__(path, problem)
+        place = f" at {path}" if path else ""
+        message = f"{provider} sent an answer that cannot be read{place}: {problem}"
+        if path != "error":  # Else the server says itself what is wrong.
+            message += "; check that the dialect set for it is the one it speaks"
+        self.args = (message,)
+        self.provider = provider
 
 
 class ConnectionLost(ProviderError):
@@ -176,3 +201,38 @@ class RequestNotSent(ProviderError):
         super().__init__(f"the request to {provider} was not sent: {reason}")
         self.provider = provider
         self.reason = reason
+
+
+class StreamCut(StreamTruncated):
+    """The server ended its stream without saying how its answer went.
+
+    Attributes:
+        provider: who was asked.
+    """
+
+    def __init__(self, provider: str, events_seen: int) -> None:
+        super().__init__(events_seen)
+        message = (
+            f"{provider} ended its stream after {events_seen} events without saying "
+            "how its answer went; ask again, and if that does not help, check that "
+            "the dialect set for it is the one it speaks"
+        )
+        self.args = (message,)
+        self.provider = provider
+
+
+class StreamedTooMuch(EventTooLarge):
+    """The server sent one event that is larger than any that makes sense.
+
+    Attributes:
+        provider: who was asked.
+    """
+
+    def __init__(self, provider: str, limit_bytes: int) -> None:
+        super().__init__(limit_bytes)
+        message = (
+            f"{provider} sent an event of more than {limit_bytes} bytes, which is as "
+            "much as is read of one; ask for less at once"
+        )
+        self.args = (message,)
+        self.provider = provider

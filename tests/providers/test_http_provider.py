@@ -326,6 +326,27 @@ async def test_content_types_that_say_two_things_are_refused(stated: str) -> Non
         await Asking(said).ask()
 
 
+@pytest.mark.parametrize(
+    ("exchange", "words"),
+    [
+        (Exchange(headers=JSON, pieces=(b'{"a": 1}',)), "acme sent an answer that"),
+        (Exchange(headers=JSON, pieces=(b"{",)), "acme sent an answer that cannot"),
+        (Exchange(pieces=(b"data: {}\n\n",)), "acme ended its stream after 1 events"),
+        (Exchange(pieces=(b"data: " + b"x" * 200,)), "acme sent an event of more than"),
+    ],
+)
+async def test_an_answer_that_is_none_says_whose_it_is_and_what_to_do(
+    exchange: Exchange, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The message of a run that failed for it names the server and a way on."""
+    monkeypatch.setattr("gambit_actors.providers.answering.MOST_EVENT_BYTES", 100)
+
+    with pytest.raises(ProviderError, match=words) as caught:
+        await Asking(exchange).ask()
+
+    assert "; " in str(caught.value)
+
+
 async def test_json_that_is_no_response_is_an_error() -> None:
     """A body of JSON that is something else is not taken for an answer."""
     with pytest.raises(ProviderError):

@@ -31,7 +31,7 @@ from gambit_actors.providers.dialects.chat_frames import (
 )
 from gambit_actors.providers.dialects.chat_reasoning import Details, sealed
 from gambit_actors.providers.dialects.chat_words import ending_of, usage_in
-from gambit_actors.providers.dialects.complaints import complaint_of
+from gambit_actors.providers.dialects.complaints import complaint_of, short_code
 from gambit_actors.providers.dialects.problems import Problems
 
 _THOUGHTS = "thoughts"
@@ -316,7 +316,7 @@ class ChatReader:
         if calls and reason is not None and ending == "stop":
             self._note(f"finish_reason {reason} with calls")
         if not calls and ending != "stop" and not self._has_spoken:
-            why = "missing_call" if ending == "calls" else str(reason)
+            why = "missing_call" if ending == "calls" else short_code(str(reason))
             return events + self._writer.cancel(reason=why, usage=self._usage)
         events += self._seal() + self._hush()
         for call in calls:

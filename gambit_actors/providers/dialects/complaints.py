@@ -41,9 +41,9 @@ def complaint_in(body: bytes) -> Complaint:
     try:
         value = parse_json(body)
     except Mismatch:
-        return Complaint(message=_shown(_plain_words(body)))
+        return Complaint(message=shown(_plain_words(body)))
     if isinstance(value, str):
-        return Complaint(message=_shown(value))
+        return Complaint(message=shown(value))
     return complaint_of(value)
 
 
@@ -67,8 +67,8 @@ def _complaint(value: JSONValue, depth: int) -> Complaint:
             # Some give the code under "error", and words beside it.
             words = _words(value)
             code = inner if words else _code(value)
-            return Complaint(code=_short_code(code), message=words or _shown(inner))
-    return Complaint(code=_short_code(_code(value)), message=_words(value))
+            return Complaint(code=short_code(code), message=words or shown(inner))
+    return Complaint(code=short_code(_code(value)), message=_words(value))
 
 
 def _code(fields: dict[str, JSONValue]) -> str:
@@ -88,7 +88,7 @@ def _words(fields: dict[str, JSONValue]) -> str:
         elif isinstance(said, dict):
             said = said.get("message")
         if isinstance(said, str) and said.strip():
-            return _shown(said + _behind(fields))
+            return shown(said + _behind(fields))
     return ""
 
 
@@ -123,8 +123,8 @@ def _plain_words(body: bytes) -> str:
     return html.unescape(text[begin + 1 : end.start()][:_MOST_LOOKED_AT]) if end else ""
 
 
-def _shown(text: str) -> str:
-    """Words on one line, cut short."""
+def shown(text: str) -> str:
+    """A server's words as a message may have them: on one line, cut short."""
     text = " ".join(text[:_MOST_LOOKED_AT].split())
     text = "".join(character for character in text if character.isprintable())
     if len(text) <= MOST_CHARACTERS:
@@ -132,5 +132,6 @@ def _shown(text: str) -> str:
     return text[: MOST_CHARACTERS - 1].rstrip() + "…"
 
 
-def _short_code(code: str) -> str:
-    return _shown(code)[:_CODE_CHARACTERS]
+def short_code(code: str) -> str:
+    """A server's code as a message may have it."""
+    return shown(code)[:_CODE_CHARACTERS]

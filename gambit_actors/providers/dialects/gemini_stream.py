@@ -22,6 +22,7 @@ from gambit_actors.openresponses.reading import Mismatch, parse_json
 from gambit_actors.openresponses.responses import Response, Usage
 from gambit_actors.openresponses.sse import SSEFrame
 from gambit_actors.openresponses.writer import ResponseWriter
+from gambit_actors.providers.dialects.complaints import short_code, shown
 from gambit_actors.providers.dialects.counting import token_count, usage_of
 from gambit_actors.providers.dialects.problems import Problems
 from gambit_actors.providers.dialects.sealing import seal
@@ -138,8 +139,9 @@ class GeminiReader:
         events: list[Event] = list(self._parts.stop())
         ending = _ENDINGS.get(self._reason)
         if ending is None:
-            words = self._message or f"the model stopped with {self._reason}"
-            return events + self._failed(self._reason.lower(), words)
+            reason = short_code(self._reason)
+            words = self._message or f"the model stopped with {reason}"
+            return events + self._failed(reason.lower(), words)
         if ending == "end_turn" and not self._parts.has_said:
             self._note("an answer with nothing in it")
         return events + list(self._writer.finish(ending, usage=self._usage))
@@ -205,7 +207,7 @@ class GeminiReader:
         if self._reason in (None, "STOP"):
             self._reason = reason
             message = candidate.get("finishMessage")
-            self._message = message if isinstance(message, str) else ""
+            self._message = shown(message) if isinstance(message, str) else ""
 
     def _failed(self, code: str, message: str) -> list[Event]:
         events: list[Event] = [*self._writer.error(message, code=code)]
@@ -337,10 +339,10 @@ class _PartReader:
 
 
 def error_words(error: _Fields) -> tuple[str, str]:
-    """The code and the message of an error; empty where there is none."""
+    """The code and the message of an error, cut short; empty where there is none."""
     code = error.get("status") or error.get("code") or ""
     message = error.get("message")
-    return str(code), message if isinstance(message, str) else ""
+    return short_code(str(code)), shown(message) if isinstance(message, str) else ""
 
 
 def _arguments(call: _Fields) -> str:

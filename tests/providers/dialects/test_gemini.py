@@ -663,3 +663,23 @@ def test_the_older_form_of_schemas_says_what_it_can() -> None:
     declared = body["tools"][0]["functionDeclarations"]
     assert declared == [{"name": "f", "parameters": {"type": "OBJECT"}}]
     assert body["generationConfig"]["responseSchema"] == {"type": "OBJECT"}
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        {"error": {"message": "x" * 100_000, "status": "y" * 100_000}},
+        {"candidates": [{"finishReason": "OTHER", "finishMessage": "x" * 100_000}]},
+        {"candidates": [{"finishReason": "Z" * 100_000}]},
+    ],
+    ids=["error", "message", "reason"],
+)
+def test_words_of_the_server_are_cut(frame: dict[str, object]) -> None:
+    """What a server says went wrong is a sentence, however much it says."""
+    data = json.dumps(frame).encode()
+    response = GEMINI.read_whole(data, STARTED)
+
+    assert response.error is not None
+    assert len(response.error.message) < 400
+    assert len(response.error.code) < 100
+    assert len(GEMINI.read_error(data).message) < 400
