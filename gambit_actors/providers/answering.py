@@ -8,9 +8,13 @@
 
 The first terminal event is the last word: what a server sends behind it is noted and
 shown to nobody. An answer is never made up for one that broke off.
+
+Keys are struck out of each frame, and once more out of what has been put together from
+several: whole texts, items and the response.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 import trio
@@ -20,12 +24,28 @@ from gambit_actors.errors import (
     EventTooLarge,
     ProviderError,
     StreamTruncated,
+    WireError,
 )
 from gambit_actors.openresponses.builder import ResponseBuilder
-from gambit_actors.openresponses.events import Event
+from gambit_actors.openresponses.codec import decode_event, decode_response
+from gambit_actors.openresponses.events import (
+    ContentPartDone,
+    Event,
+    FunctionCallArgumentsDone,
+    OutputItemDone,
+    OutputTextDone,
+    ReasoningDone,
+    ReasoningSummaryPartDone,
+    ReasoningSummaryTextDone,
+    RefusalDone,
+    ResponseCompleted,
+    ResponseFailed,
+    ResponseIncomplete,
+)
 from gambit_actors.openresponses.provider_frames import FrameRecords
 from gambit_actors.openresponses.responses import Response
 from gambit_actors.openresponses.sse import SSEDecoder, SSEFrame
+from gambit_actors.openresponses.writing import encode
 from gambit_actors.providers.concealing import Concealer
 from gambit_actors.providers.dialects.dialect import Dialect
 from gambit_actors.providers.errors import (
@@ -48,6 +68,22 @@ LAST_WORDS_SECONDS = 0.5
 Reading to the end keeps the connection for the next request. A server that dawdles
 loses that, and nobody waits longer for an answer that is there.
 """
+
+
+# What has a whole text in it, and not the next few letters.
+_PUT_TOGETHER = (
+    ContentPartDone,
+    FunctionCallArgumentsDone,
+    OutputItemDone,
+    OutputTextDone,
+    ReasoningDone,
+    ReasoningSummaryPartDone,
+    ReasoningSummaryTextDone,
+    RefusalDone,
+    ResponseCompleted,
+    ResponseFailed,
+    ResponseIncomplete,
+)
 
 
 class HttpAnswer(Protocol):
@@ -121,7 +157,7 @@ class AnswerReading:
             response = self._dialect.read_whole(body, self._started)
         except BadResponse as problem:
             raise BadAnswer(self._provider, problem.path, problem.problem) from problem
-        return response
+        return self._without_keys(response)
 
     async def read(self, answer: HttpAnswer) -> Response:
         """Read to the end.
@@ -139,7 +175,7 @@ class AnswerReading:
             response = self._builder.close()
         except StreamTruncated as problem:
             raise StreamCut(self._provider, problem.events_seen) from problem
-        return response
+        return self._without_keys(response)
 
     async def _read(self, answer: HttpAnswer) -> None:  # noqa: ASYNC910  # it reads
         decoder, taken = SSEDecoder(max_event_bytes=MOST_EVENT_BYTES), 0
@@ -175,4 +211,23 @@ class AnswerReading:
             self._builder.feed(event)
             if not is_late:
                 self._events_shown += 1
-                self._on_event(event)
+                self._on_event(self._shown(event))
+
+    def _shown(self, event: Event) -> Event:
+        """The event without a key that the server had spelled out over several."""
+        if not self._concealer.has_keys or not isinstance(event, _PUT_TOGETHER):
+            return event
+        with suppress(WireError):  # What cannot be written, nobody can keep.
+            data = encode(event)
+            concealed = self._concealer.bytes(data)
+            return event if concealed is data else decode_event(concealed)
+        return event
+
+    def _without_keys(self, response: Response) -> Response:
+        if not self._concealer.has_keys:
+            return response
+        with suppress(WireError):
+            data = encode(response)
+            concealed = self._concealer.bytes(data)
+            return response if concealed is data else decode_response(concealed)
+        return response

@@ -48,6 +48,11 @@ class Concealer:
         unescaped = [key.replace(b"\\", b"") for key in self._keys]
         self._unescaped = [k for k in unescaped if len(k) >= _LEAST_KEY_CHARACTERS]
 
+    @property
+    def has_keys(self) -> bool:
+        """Whether there is anything to strike out."""
+        return bool(self._texts)
+
     def bytes(self, data: bytes) -> bytes:
         """The same bytes, the same object even, if there is no key in them."""
         for key in self._keys:

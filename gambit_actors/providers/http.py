@@ -93,9 +93,13 @@ class HttpAnswer:
             await self._response.aclose()
             return b""
         except httpx.TransportError as problem:
-            raise self._call.body_problem(problem) from _cause(problem)
+            failure = self._call.body_problem(problem)
+            if not is_garbage(problem):
+                raise failure from problem
         else:
             return chunk
+        # Out here, what repeats the server's words is no context of it either.
+        raise failure
 
     async def aclose(self) -> None:  # noqa: ASYNC910  # closing waits for nobody
         """Give the connection back if all was read, else close it. Waits for nobody."""
@@ -247,7 +251,11 @@ class _Call:
             # way there. It has not taken that one, so it is asked for once more.
             return await self._head(fresh)
         except (httpx.TransportError, UnicodeError) as problem:
-            raise self._head_problem(problem) from _cause(problem)
+            failure = self._head_problem(problem)
+            if not is_garbage(problem):
+                raise failure from problem
+        # Out here, what repeats the server's words is no context of it either.
+        raise failure
 
     async def in_time(self, chunks: AsyncIterator[bytes]) -> bytes:
         """The next chunk, within the time that is left for all of it."""
@@ -313,11 +321,6 @@ class _Call:
                 return ProviderUnreachable(self.provider, reason)
             case _:
                 return ConnectionLost(self.provider, loss_of(problem))
-
-
-def _cause(problem: Exception) -> Exception | None:
-    """What an error of ours came from, unless that repeats what a server sent."""
-    return None if is_garbage(problem) else problem
 
 
 class _Maker:

@@ -6,6 +6,7 @@ that was raised.
 """
 
 import io
+import json
 import traceback
 from pathlib import Path
 
@@ -16,10 +17,12 @@ from trio.testing import MockClock
 
 from gambit_actors.actors.runtime import open_runtime
 from gambit_actors.errors import GambitError, ProviderError
-from gambit_actors.openresponses import DONE_FRAME, encode
+from gambit_actors.openresponses import DONE_FRAME, Event, encode
 from gambit_actors.openresponses.items import FunctionCall
 from gambit_actors.openresponses.requests import CreateResponse
+from gambit_actors.openresponses.writing import to_builtins
 from gambit_actors.providers.concealing import Concealer
+from gambit_actors.providers.dialects.chat import ChatDialect
 from gambit_actors.providers.dialects.open_responses import OpenResponsesDialect
 from gambit_actors.providers.dialects.open_responses_profiles import OPENAI
 from gambit_actors.providers.endpoints import Endpoint, Retries, Secret
@@ -31,6 +34,7 @@ from gambit_actors.providers.errors import (
 from gambit_actors.providers.gate import Gate
 from gambit_actors.providers.http import HttpTransport
 from gambit_actors.providers.http_provider import HttpProvider
+from gambit_actors.providers.http_rules import causes
 from gambit_actors.providers.recording import Recorder
 from gambit_actors.providers.router import Router
 from gambit_actors.run.ports import ModelContext
@@ -188,6 +192,53 @@ async def test_a_key_in_what_is_no_answer_is_found_nowhere(case: str) -> None:
 
     told = "".join(traceback.format_exception(caught.value))
     assert KEY[:10] not in told
+    # What is not shown may be all the same, by whoever logs an error his own way.
+    for cause in causes(caught.value):
+        assert KEY[:10] not in f"{cause!r} {cause.args}"
+
+
+def _spelled(delta: str, *ends: dict[str, object]) -> Exchange:
+    """An answer of Chat Completions with the key in pieces, at a place of a delta."""
+    pieces = [KEY[at : at + 3] for at in range(0, len(KEY), 3)]
+    said = [json.loads(delta.replace("KEY", piece)) for piece in pieces]
+    chunks = [{"choices": [{"delta": one}]} for one in said] + [*ends]
+    frames = [b"data: " + msgspec.json.encode(chunk) + b"\n\n" for chunk in chunks]
+    return Exchange(pieces=(*frames, DONE_FRAME))
+
+
+@pytest.mark.parametrize(
+    "delta",
+    [
+        '{"content": "KEY"}',
+        '{"refusal": "KEY"}',
+        '{"reasoning": "KEY"}',
+        '{"tool_calls": [{"id": "c1", "function": {"name": "f", "arguments": "KEY"}}]}',
+    ],
+    ids=["text", "refusal", "reasoning", "arguments"],
+)
+async def test_a_key_spelled_out_over_several_deltas_is_in_no_result(
+    delta: str,
+) -> None:
+    """What is put together from deltas is without the key, as events and as a whole."""
+    endpoint = Endpoint(
+        name="acme",
+        dialect=ChatDialect(),
+        base_url="https://llm.acme.example/v1",
+        key=Secret(KEY, source="ACME_API_KEY"),
+    )
+    said = _spelled(delta, {"choices": [{"delta": {}, "finish_reason": "stop"}]})
+    provider = HttpProvider(endpoint, WrittenTransport([said]), Gate(endpoint.pace))
+    context = ModelContext(run_id="r", deck="d", turn=1, pass_number=1)
+    events: list[Event] = []
+
+    response = await provider.responses(
+        CreateResponse(model="m", input="Hi."), context, events.append
+    )
+
+    assert b"[key]" in encode(response)
+    assert KEY[:10].encode() not in encode(response)
+    for event in events:
+        assert KEY[:10] not in json.dumps(to_builtins(event))
 
 
 def test_the_search_finds_what_is_there() -> None:
