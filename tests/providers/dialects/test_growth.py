@@ -74,7 +74,7 @@ def texts_stopped_backwards(count: int) -> Frames:
         (ChatDialect(), calls_in_one_frame, 1000),
         (ChatDialect(), calls_without_names, 1000),
         (ChatDialect(), pieces_with_a_name, 2000),
-        (AnthropicDialect(), thoughts_around_a_text, 1000),
+        (AnthropicDialect(), thoughts_around_a_text, 2000),
         (AnthropicDialect(), texts_stopped_backwards, 3000),
     ],
     ids=lambda value: getattr(value, "__name__", None),
