@@ -48,6 +48,7 @@ from gambit_actors.openresponses.sse import SSEDecoder, SSEFrame
 from gambit_actors.openresponses.writing import encode
 from gambit_actors.providers.concealing import Concealer
 from gambit_actors.providers.dialects.dialect import Dialect
+from gambit_actors.providers.dialects.sealing import conceal_sealed
 from gambit_actors.providers.errors import (
     AnswerTooLarge,
     BadAnswer,
@@ -219,8 +220,8 @@ class AnswerReading:
             return event
         with suppress(WireError):  # What cannot be written, nobody can keep.
             data = encode(event)
-            concealed = self._concealer.bytes(data)
-            return event if concealed is data else decode_event(concealed)
+            concealed = self._concealed(data)
+            return event if concealed == data else decode_event(concealed)
         return event
 
     def _without_keys(self, response: Response) -> Response:
@@ -228,6 +229,10 @@ class AnswerReading:
             return response
         with suppress(WireError):
             data = encode(response)
-            concealed = self._concealer.bytes(data)
-            return response if concealed is data else decode_response(concealed)
+            concealed = self._concealed(data)
+            return response if concealed == data else decode_response(concealed)
         return response
+
+    def _concealed(self, data: bytes) -> bytes:
+        conceal = self._concealer.bytes
+        return conceal_sealed(conceal(data), conceal)

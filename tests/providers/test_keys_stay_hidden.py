@@ -18,13 +18,15 @@ from trio.testing import MockClock
 from gambit_actors.actors.runtime import open_runtime
 from gambit_actors.errors import GambitError, ProviderError
 from gambit_actors.openresponses import DONE_FRAME, Event, encode
-from gambit_actors.openresponses.items import FunctionCall
+from gambit_actors.openresponses.items import FunctionCall, Reasoning
 from gambit_actors.openresponses.requests import CreateResponse
 from gambit_actors.openresponses.writing import to_builtins
 from gambit_actors.providers.concealing import Concealer
+from gambit_actors.providers.dialects.anthropic import AnthropicDialect
 from gambit_actors.providers.dialects.chat import ChatDialect
 from gambit_actors.providers.dialects.open_responses import OpenResponsesDialect
 from gambit_actors.providers.dialects.open_responses_profiles import OPENAI
+from gambit_actors.providers.dialects.sealing import unseal
 from gambit_actors.providers.endpoints import Endpoint, Retries, Secret
 from gambit_actors.providers.errors import (
     ConnectionLost,
@@ -239,6 +241,45 @@ async def test_a_key_spelled_out_over_several_deltas_is_in_no_result(
     assert KEY[:10].encode() not in encode(response)
     for event in events:
         assert KEY[:10] not in json.dumps(to_builtins(event))
+
+
+async def test_a_key_in_sealed_reasoning_is_struck_out() -> None:
+    """What a dialect wraps up to send back later is no hiding place."""
+    endpoint = Endpoint(
+        name="acme",
+        dialect=AnthropicDialect(),
+        base_url="https://llm.acme.example/v1",
+        key=Secret(KEY, source="ACME_API_KEY"),
+    )
+    block = {"index": 0, "content_block": {"type": "thinking", "signature": "s"}}
+    frames = [
+        {"type": "message_start", "message": {}},
+        {"type": "content_block_start"} | block,
+        *(
+            {
+                "type": "content_block_delta",
+                "index": 0,
+                "delta": {"type": "thinking_delta", "thinking": piece},
+            }
+            for piece in (KEY[:9], KEY[9:])
+        ),
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}},
+        {"type": "message_stop"},
+    ]
+    said = tuple(b"data: " + msgspec.json.encode(one) + b"\n\n" for one in frames)
+    wire = WrittenTransport([Exchange(pieces=said)])
+    provider = HttpProvider(endpoint, wire, Gate(endpoint.pace))
+    context = ModelContext(run_id="r", deck="d", turn=1, pass_number=1)
+
+    response = await provider.responses(
+        CreateResponse(model="m", input="Hi."), context, lambda _: None
+    )
+
+    (item,) = response.output
+    assert isinstance(item, Reasoning)
+    sealed = unseal("anthropic", item.encrypted_content)
+    assert sealed == {"type": "thinking", "thinking": "[key]", "signature": "s"}
 
 
 def test_the_search_finds_what_is_there() -> None:

@@ -11,12 +11,15 @@ What has no seal of ours came from a server of Open Responses, sealed by the ser
 
 import base64
 import binascii
+import re
+from collections.abc import Callable
 
 import msgspec
 
 from gambit_actors.openresponses.base import JSONValue
 
 _MARK = "gambit-sealed:"
+_SEALED = re.compile(rb'(gambit-sealed:[^":\\]+:)([A-Za-z0-9+/]+={0,2})')
 
 
 def seal(dialect: str, value: JSONValue) -> str:
@@ -40,3 +43,16 @@ def unseal(dialect: str, text: str | None) -> JSONValue:
         return msgspec.json.decode(data)
     except (binascii.Error, ValueError):
         return None
+
+
+def conceal_sealed(data: bytes, conceal: Callable[[bytes], bytes]) -> bytes:
+    """Strike out of what is sealed in a JSON document what must not be seen."""
+
+    def concealed(sealed: re.Match[bytes]) -> bytes:
+        try:
+            value = base64.b64decode(sealed[2], validate=True)
+        except binascii.Error:
+            return sealed[0]  # Not by us.
+        return sealed[1] + base64.b64encode(conceal(value))
+
+    return _SEALED.sub(concealed, data) if _MARK.encode() in data else data
