@@ -146,7 +146,8 @@ class AnswerReading:
 
     def problems(self) -> list[str]:
         """What the server did that its own protocol does not have."""
-        return [*self._reader.problems, *self._builder.problems]
+        # Both see the same events, and what is wrong with one is said once.
+        return [*dict.fromkeys((*self._reader.problems, *self._builder.problems))]
 
     def whole(self, body: bytes) -> Response:
         """Read an answer that came in one piece; there are no events of it.

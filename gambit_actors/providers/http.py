@@ -47,6 +47,7 @@ from gambit_actors.providers.http_rules import (
     joined_headers,
     loss_of,
     reason_of,
+    refuser_of,
     shown_encoding,
     what_of,
 )
@@ -235,6 +236,7 @@ class _Call:
         request.extensions |= {"timeout": self._client_timeouts, "trace": self._trace}
         self._is_kept = True
         self._opening: Closable | None = None
+        self._called = ("", 0)
         self._chunks_given = 0
 
     async def response(
@@ -297,6 +299,7 @@ class _Call:
     async def _trace(self, event: str, info: Mapping[str, Any]) -> None:  # noqa: ASYNC910  # the client says what it is about to do
         if event == "connection.connect_tcp.started":
             self._is_kept = False
+            self._called = info["host"], info["port"]
         elif event == "connection.connect_tcp.complete":
             self._opening = info["return_value"]
         elif (
@@ -315,9 +318,8 @@ class _Call:
             case httpx.RemoteProtocolError() if is_garbage(problem):
                 return NotAnAnswer(self.provider, f"not HTTP ({what_of(problem)})")
             case httpx.ConnectError() | UnicodeError():
-                url = self._url
-                port = url.port or (443 if url.scheme == "https" else 80)
-                reason = reason_of(problem, url.host, port=port, provider=self.provider)
+                host, port = refuser_of(problem, self._url.raw_host, self._called)
+                reason = reason_of(problem, host, port=port, provider=self.provider)
                 return ProviderUnreachable(self.provider, reason)
             case _:
                 return ConnectionLost(self.provider, loss_of(problem))
@@ -357,12 +359,13 @@ def _request(
     fields = checked_headers(provider, headers)
     try:
         place = httpx.URL(checked_text(provider, url))
-    except httpx.InvalidURL as problem:
+        host = place.host  # Which is where a name that can be none is found out.
+    except (httpx.InvalidURL, UnicodeError) as problem:
         raise ProviderNotReady(provider, f"its URL is none: {problem}") from problem
     check_place(
         provider,
         scheme=place.scheme,
-        host=place.host,
+        host=host,
         port=place.port,
         userinfo=place.userinfo,
     )

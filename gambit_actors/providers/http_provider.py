@@ -218,6 +218,7 @@ class HttpProvider:
                         rendered, body, answer, admission, context
                     )
             except ProviderError as problem:
+                _note_oddities(context, answer)
                 attempt += 1
                 is_over = attempt > retries.most or answer.has_begun
                 if is_over or not is_worth_retrying(problem):
@@ -286,7 +287,10 @@ class HttpProvider:
             if answer.status != _OK:
                 problem = await self._refusal(answer)
                 if _is_too_much(problem):
-                    _slow_down(context, admission, problem.retry_after_seconds)
+                    pause = problem.retry_after_seconds
+                    if pause is not None:
+                        pause = min(pause, endpoint.retries.cap_seconds)
+                    _slow_down(context, admission, pause)
                 raise problem
             response = await self._read(answer, reading)
         if response.status != "failed":

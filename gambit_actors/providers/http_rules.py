@@ -174,6 +174,23 @@ def reason_of(error: BaseException, host: str, *, port: int, provider: str = "")
     return cut(str(error)) or f"{host} took no connection"
 
 
+def refuser_of(
+    error: BaseException, raw_host: bytes, called: tuple[str, int]
+) -> tuple[str, int]:
+    """Who took no connection: the host that is asked, or the proxy on the way there.
+
+    Args:
+        error: what went wrong.
+        raw_host: who was to be asked, as it is in the URL.
+        called: the host and the port that a connection was to be made to, if it came
+            to that.
+    """
+    host, (own, port) = raw_host.decode("ascii", "replace"), called
+    # Through a proxy's tunnel, TLS is spoken with whoever is behind it.
+    is_tls = any(isinstance(cause, ssl.SSLError) for cause in causes(error))
+    return (host if is_tls or own in ("", host) else f"the proxy {own}"), port
+
+
 def causes(error: BaseException) -> Iterator[BaseException]:
     """An error and all it comes from, the outermost first."""
     seen: set[int] = set()

@@ -626,6 +626,24 @@ async def test_a_proxy_that_refuses_is_said_so() -> None:
             await _ask(transport, "https://models.invalid/v1")
 
 
+async def test_a_proxy_that_is_not_there_is_said_so() -> None:
+    """It is the proxy that takes no connection, and not whoever is behind it."""
+    async with refuse() as base_url, HttpTransport(proxy=base_url) as transport:
+        port = base_url.rpartition(":")[2].rstrip("/")
+        with pytest.raises(ProviderUnreachable) as caught:
+            async with transport.post(
+                "acme",
+                "https://llm.acme.example/v1",
+                headers={},
+                body=b"{}",
+                timeouts=Timeouts(),
+            ):
+                pass
+    assert f"nothing takes connections at the proxy 127.0.0.1, port {port}" in str(
+        caught.value
+    )
+
+
 def test_a_proxy_has_to_be_a_url_of_one() -> None:
     """What is no proxy is refused at once, and not shown."""
     for proxy in ("socks5://me:sesame@h:1", "ftp://sesame", "sesame", "http://h:x"):

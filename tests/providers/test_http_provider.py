@@ -682,6 +682,34 @@ async def test_how_fast_a_server_is_asked_can_be_seen(
     )
 
 
+@pytest.mark.spec("PA-8")
+async def test_no_pause_is_longer_than_the_longest_wait(
+    autojump_clock: MockClock,
+) -> None:
+    """However long a server wants to be left alone, settings have the last word."""
+    del autojump_clock
+    endpoint = msgspec.structs.replace(ENDPOINT, retries=Retries(cap_seconds=2.0))
+    asking = Asking(refused(429, retry_after="50"), streamed("Hi."), endpoint=endpoint)
+    began = trio.current_time()
+
+    await asking.ask()
+
+    assert trio.current_time() - began == pytest.approx(2.0, abs=0.01)
+
+
+@pytest.mark.spec("PA-5")
+async def test_what_a_server_did_wrong_is_told_though_it_failed() -> None:
+    """Oddities of a stream that breaks off are as good to know as others."""
+    first, *_ = frames_of(answer("Hi."))
+    broken = Exchange(pieces=(first, b"data: {nonsense\n\n"))
+    asking = Asking(broken)
+
+    with pytest.raises(StreamTruncated):
+        await asking.ask()
+
+    assert asking.kinds() == ["odd"]
+
+
 async def test_a_failed_answer_asks_for_no_more(autojump_clock: MockClock) -> None:
     """It says nothing of how much the server stands."""
     del autojump_clock

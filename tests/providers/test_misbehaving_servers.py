@@ -181,11 +181,7 @@ async def test_no_wait_that_a_server_asks_for_goes_beyond_the_cap(asked: str) ->
             return await _ask(transport, server.base_url, [], TWO_RETRIES)
 
     async with serve(handler) as server, HttpTransport() as transport:
-        if asked == "1e9":  # The gate leaves the server alone for longer than this.
-            with pytest.raises(trio.TooSlowError):
-                await pause(0.5)
-        else:
-            assert (await pause(10)).status == "completed"
+        assert (await pause(10)).status == "completed"
 
 
 async def test_an_answer_in_single_bytes_is_the_same_answer() -> None:

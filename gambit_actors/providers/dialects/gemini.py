@@ -6,7 +6,6 @@ from collections.abc import Mapping
 import msgspec
 
 from gambit_actors.errors import BadResponse, RequestError, StreamTruncated
-from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.openresponses.builder import build_response
 from gambit_actors.openresponses.events import Event
 from gambit_actors.openresponses.followup import items_of_input
@@ -14,13 +13,13 @@ from gambit_actors.openresponses.reading import Mismatch, parse_json
 from gambit_actors.openresponses.requests import CreateResponse
 from gambit_actors.openresponses.responses import Response
 from gambit_actors.openresponses.sse import SSEFrame
+from gambit_actors.providers.dialects.complaints import complaint_in
 from gambit_actors.providers.dialects.dialect import Complaint, Rendered
 from gambit_actors.providers.dialects.gemini_input import Conversation
 from gambit_actors.providers.dialects.gemini_request import Settings, version_of
 from gambit_actors.providers.dialects.gemini_stream import (
     NAME,
     GeminiReader,
-    error_words,
 )
 
 _MODEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]*(/[A-Za-z0-9._@-]+)*")
@@ -111,14 +110,4 @@ class GeminiDialect(msgspec.Struct, frozen=True, kw_only=True):
 
     def read_error(self, body: bytes, /) -> Complaint:
         """Read the body of an error, whatever it is."""
-        try:
-            found: JSONValue = parse_json(body)
-        except Mismatch:
-            return Complaint()
-        if isinstance(found, list):
-            found = found[0] if found else None
-        error = found.get("error") if isinstance(found, dict) else None
-        if not isinstance(error, dict):
-            return Complaint()
-        code, message = error_words(error)
-        return Complaint(code=code, message=message)
+        return complaint_in(body)

@@ -6,6 +6,7 @@ turn right after it, wherever they stand in the input.
 """
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
@@ -66,6 +67,7 @@ class Conversation:
         self.system: list[str] = []
         self.unsent: list[Unsent] = []
         self._nests_media = nests_media
+        items, self._signatures = _told_apart(items)
         self._places = {
             item.call_id: place
             for place, item in enumerate(items)
@@ -74,21 +76,11 @@ class Conversation:
         self._outputs = {
             item.call_id: item for item in items if isinstance(item, FunctionCallOutput)
         }
-        self._signatures: dict[str, str] = {}
-        self._calls: dict[str, FunctionCall] = {}
+        self._calls = {i.call_id for i in items if isinstance(i, FunctionCall)}
         self._to_answer: list[FunctionCall] = []
-        for item in items:
-            self._learn(item)
         for place, item in enumerate(items):
             self._take(item, f"input[{place}]")
         self._answer()
-
-    def _learn(self, item: Item) -> None:
-        if isinstance(item, FunctionCall):
-            self._calls.setdefault(item.call_id, item)
-        signed = _signed(item)
-        if signed is not None and signed.call_id and signed.signature:
-            self._signatures[signed.call_id] = signed.signature
 
     def _take(self, item: Item, path: str) -> None:
         match item:
@@ -124,9 +116,6 @@ class Conversation:
     def _take_call(self, item: FunctionCall, path: str) -> None:
         if item.call_id not in self._outputs:
             self._leave_out(path, "Gemini takes no call without its output")
-            return
-        if self._calls[item.call_id] is not item:
-            self._leave_out(path, f"there is another call with the id {item.call_id}")
             return
         call: _Fields = {"name": item.name, "args": self._arguments(item, path)}
         part: _Fields = {"functionCall": _with_id(item.call_id, call)}
@@ -255,6 +244,36 @@ def _signed(item: Item) -> Signed | None:
         return msgspec.convert(sealed, Signed)
     except msgspec.ValidationError:
         return None
+
+
+def _told_apart(items: Sequence[Item]) -> tuple[list[Item], dict[str, str]]:
+    """Items in which each call has an id of its own, and the signatures by these ids.
+
+    Some models number their calls from the start in each answer. The first output with
+    an id is that of the first call with it.
+    """
+    calls, outputs = Counter[str](), Counter[str]()
+    apart: list[Item] = []
+    signatures: dict[str, str] = {}
+    for item in items:
+        if isinstance(item, FunctionCall):
+            calls[item.call_id] += 1
+            own = _own_id(item.call_id, calls[item.call_id])
+            item = msgspec.structs.replace(item, call_id=own)  # noqa: PLW2901
+        elif isinstance(item, FunctionCallOutput):
+            outputs[item.call_id] += 1
+            own = _own_id(item.call_id, outputs[item.call_id])
+            item = msgspec.structs.replace(item, call_id=own)  # noqa: PLW2901
+        elif (signed := _signed(item)) and signed.call_id and signed.signature:
+            # It comes before the call that it is for.
+            own = _own_id(signed.call_id, calls[signed.call_id] + 1)
+            signatures[own] = signed.signature
+        apart.append(item)
+    return apart, signatures
+
+
+def _own_id(call_id: str, count: int) -> str:
+    return call_id if count == 1 else f"{call_id}_{count}"
 
 
 def _with_id(call_id: str, fields: _Fields) -> _Fields:

@@ -262,7 +262,8 @@ def test_an_answer_that_is_none_is_refused() -> None:
         (b'{"error": {"status": "QUOTA", "message": "slow"}}', "QUOTA", "slow"),
         (b'[{"error": {"code": 400, "message": "bad"}}]', "400", "bad"),
         (b"<html>", "", ""),
-        (b'{"error": "text"}', "", ""),
+        (b"<html><title>502 Bad Gateway</title></html>", "", "502 Bad Gateway"),
+        (b'{"error": "no such model"}', "", "no such model"),
         (b"[]", "", ""),
     ],
 )
@@ -407,6 +408,32 @@ def test_outputs_stand_right_after_their_calls() -> None:
         {"functionResponse": {"name": "g", "response": {"output": "plain"}}},
         {"text": "Well?"},
     ]
+
+
+def test_calls_that_are_numbered_anew_keep_their_own_outputs() -> None:
+    """Each call has its own output and signature, also where an id is used twice."""
+    turns: list[Item] = [user_message("Go")]
+    for name, output in (("f", "first"), ("g", "second")):
+        turns += [
+            FunctionCall(call_id="call_0", name=name, arguments="{}"),
+            FunctionCallOutput(call_id="call_0", output=output),
+            user_message("On."),
+        ]
+    request = ask(*turns)
+
+    contents = sent(request)["contents"]
+
+    assert unsent(request) == []
+    parts = [part for turn in contents for part in turn["parts"]]
+    calls = [part["functionCall"] for part in parts if "functionCall" in part]
+    answers = [p["functionResponse"] for p in parts if "functionResponse" in p]
+    assert [call["name"] for call in calls] == ["f", "g"]
+    assert [one["response"] for one in answers] == [
+        {"output": "first"},
+        {"output": "second"},
+    ]
+    assert [call["id"] for call in calls] == [one["id"] for one in answers]
+    assert len({call["id"] for call in calls}) == 2
 
 
 def test_media_in_outputs_stand_where_the_model_takes_them() -> None:
