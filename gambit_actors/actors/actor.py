@@ -19,11 +19,8 @@ import msgspec
 import trio
 
 from gambit_actors.actors.abandoning import abandon, abandon_left
-from gambit_actors.actors.carrying_out import (
-    CallRunner,
-    beginnings,
-    planned_calls,
-)
+from gambit_actors.actors.beginnings import beginnings, planned_calls
+from gambit_actors.actors.carrying_out import CallRunner
 from gambit_actors.actors.children import Asker
 from gambit_actors.actors.failing import is_of_model, store_error_in
 from gambit_actors.actors.handlers import IdleWatch, after_model_error

@@ -10,10 +10,9 @@ import msgspec
 import trio
 
 from gambit_actors.actors.actor import DeckActor
-from gambit_actors.actors.failing import CallersOwn
+from gambit_actors.actors.failing import CallersOwn, error_of
 from gambit_actors.actors.mailboxes import Turn, ask_once
 from gambit_actors.actors.sessions import RunResult, Session, result_of
-from gambit_actors.actors.telling import error_of
 from gambit_actors.actors.trees import RunTree
 from gambit_actors.errors import RunFailed
 from gambit_actors.openresponses.base import JSONValue

@@ -11,6 +11,7 @@ from typing import TypeAlias
 import msgspec
 import trio
 
+from gambit_actors.actors.beginnings import ACTING, Acting, started_entry
 from gambit_actors.actors.builtin_tools import use_builtin
 from gambit_actors.actors.children import Asker, run_child
 from gambit_actors.actors.code_actions import run_module
@@ -24,12 +25,10 @@ from gambit_actors.errors import NotWritable
 from gambit_actors.openresponses.items import (
     FunctionCall,
     FunctionCallOutput,
-    Item,
     assistant_message,
     user_message,
 )
 from gambit_actors.run.calls import (
-    CALL_KINDS,
     ActionCall,
     BuiltinCall,
     PlannedCall,
@@ -59,7 +58,6 @@ from gambit_actors.run.envelopes import (
     output_text,
     refusal,
 )
-from gambit_actors.run.programs import Program
 from gambit_actors.run.secrets import lacks_secrets, secrets_in, secrets_of
 from gambit_actors.run.synthetic import completion_items
 from gambit_actors.trace.events import DoubtChoice, ToolKind
@@ -69,9 +67,6 @@ Keep: TypeAlias = Callable[[CallEnded], Awaitable[None]]
 
 LAST_WORDS_SECONDS = 5.0
 """How long a call that was cut may take to write down what it gave."""
-
-Acting: TypeAlias = ActionCall | ToolCall | BuiltinCall
-ACTING = (ActionCall, ToolCall, BuiltinCall)
 
 
 class CallRunner:
@@ -372,31 +367,6 @@ _MODELS_FAULT = 500
 
 def _broke(envelope: Envelope) -> bool:
     return envelope.status is not None and envelope.status >= _MODELS_FAULT
-
-
-def planned_calls(program: Program, items: Sequence[Item]) -> dict[str, PlannedCall]:
-    """What the calls in an answer come to, by their ids."""
-    return {
-        item.call_id: plan_call(program, item)
-        for item in items
-        if isinstance(item, FunctionCall)
-    }
-
-
-def beginnings(plans: Mapping[str, PlannedCall]) -> list[CallStarted]:
-    """What is noted before calls begin for the first time."""
-    return [started_entry(p) for p in plans.values() if isinstance(p, ACTING)]
-
-
-def started_entry(plan: Acting) -> CallStarted:
-    """What is noted before a call begins for the first time."""
-    is_deck = isinstance(plan, ActionCall) and isinstance(plan.action.target, Link)
-    return CallStarted(
-        call_id=plan.call.call_id,
-        name=plan.call.name,
-        kind=CALL_KINDS[type(plan)],
-        run_id=new_id("run") if is_deck else None,
-    )
 
 
 def _kind(plan: Acting) -> ToolKind:

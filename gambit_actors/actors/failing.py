@@ -7,7 +7,8 @@ from typing import Self
 import trio
 
 from gambit_actors.errors import StoreError
-from gambit_actors.run.entries import Failure
+from gambit_actors.run.entries import Failure, TurnEnded
+from gambit_actors.trace import events
 
 MODEL_FAILURES = frozenset(
     {"model_failed", "model_incomplete", "model_unavailable", "refusal"}
@@ -33,6 +34,14 @@ def store_error_in(problem: BaseException) -> StoreError | None:
             if found is not None:
                 return found
     return None
+
+
+def error_of(ended: TurnEnded) -> events.TraceError | None:
+    """Why a turn did not work, if it did not."""
+    failure = ended.failure
+    if failure is None:
+        return None
+    return events.TraceError(code=failure.code, message=failure.message)
 
 
 class CallersOwn:

@@ -8,6 +8,7 @@ from typing import Literal
 
 import msgspec
 
+from gambit_actors.actors.failing import error_of
 from gambit_actors.deck.permissions import Permissions
 from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.openresponses.events import Event
@@ -394,14 +395,6 @@ class Teller:
                     **fields,
                 )
             )
-
-
-def error_of(ended: TurnEnded) -> events.TraceError | None:
-    """Why a turn did not work, if it did not."""
-    failure = ended.failure
-    if failure is None:
-        return None
-    return events.TraceError(code=failure.code, message=failure.message)
 
 
 def _finish_reason(response: Response | None) -> str:

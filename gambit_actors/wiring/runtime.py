@@ -64,11 +64,7 @@ async def open_runtime(
         RequestError: there is no such server, model or recording; what was given is
             no provider, or are no options; or Trio is not running.
     """
-    if not trio.lowlevel.in_trio_run():
-        raise RequestError(
-            "a runtime needs Trio and this is not in it: begin with trio.run, use "
-            "run_sync, or from asyncio a thread with Trio in it"
-        )
+    _check_trio()
     if options is None:
         options = RunOptions()
     async with AsyncExitStack() as stack:
@@ -95,6 +91,14 @@ async def open_runtime(
             options=options,
         )
         yield await stack.enter_async_context(runtime)
+
+
+def _check_trio() -> None:
+    if not trio.lowlevel.in_trio_run():
+        raise RequestError(
+            "a runtime needs Trio and this is not in it: begin with trio.run, use "
+            "run_sync, or from asyncio a thread with Trio in it"
+        )
 
 
 def _chosen(
