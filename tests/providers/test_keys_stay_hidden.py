@@ -7,7 +7,10 @@ that was raised.
 
 import io
 import json
+import re
 import traceback
+from base64 import b64decode
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -18,12 +21,13 @@ from trio.testing import MockClock
 from gambit_actors.actors.runtime import open_runtime
 from gambit_actors.errors import GambitError, ProviderError
 from gambit_actors.openresponses import DONE_FRAME, Event, encode
-from gambit_actors.openresponses.items import FunctionCall, Reasoning
+from gambit_actors.openresponses.items import Reasoning
 from gambit_actors.openresponses.requests import CreateResponse
 from gambit_actors.openresponses.writing import to_builtins
 from gambit_actors.providers.concealing import Concealer
 from gambit_actors.providers.dialects.anthropic import AnthropicDialect
 from gambit_actors.providers.dialects.chat import ChatDialect
+from gambit_actors.providers.dialects.dialect import Dialect
 from gambit_actors.providers.dialects.open_responses import OpenResponsesDialect
 from gambit_actors.providers.dialects.open_responses_profiles import OPENAI
 from gambit_actors.providers.dialects.sealing import unseal
@@ -45,21 +49,15 @@ from gambit_actors.testing.fake_server import Answer, Asked, serve
 from gambit_actors.trace.log_lines import StructlogSink
 from gambit_actors.trace.sinks import JsonlSink
 from tests.deck.reading import Texts, deck_text
-from tests.providers.wires import (
-    JSON,
-    Exchange,
-    WrittenTransport,
-    answer,
-    frames_of,
-    refused,
-    streamed,
-)
+from tests.providers.spoken import SPOKEN, Spoken
+from tests.providers.wires import JSON, Exchange, WrittenTransport, refused
 
 KEY = "sk-planted-0123456789abcdef"
 SAYS_IT = f"The key is {KEY}."
 DECK = deck_text('[modelParams]\nmodel = "acme/m-1"\n[[tools]]\nname = "crm"\n')
-CALL = FunctionCall(id="fc_1", call_id="c1", name="crm", arguments=f'{{"a":"{KEY}"}}')
-FRAMES = tuple(frames_of(answer(SAYS_IT)))
+PIECES = [KEY[at : at + 3] for at in range(0, len(KEY), 3)]
+ARGUMENTS = f'{{"a":"{KEY}"}}'
+SEALED = re.compile(rb"gambit-sealed:[a-z]+:([A-Za-z0-9+/]+={0,2})")
 
 
 def escaped(exchange: Exchange) -> Exchange:
@@ -72,10 +70,18 @@ def escaped(exchange: Exchange) -> Exchange:
     return msgspec.structs.replace(exchange, pieces=tuple(pieces))
 
 
-CASES = {
-    "an answer": [streamed(SAYS_IT)],
-    "a call": [streamed(CALL), streamed(SAYS_IT)],
-    "whole": [Exchange(headers=JSON, pieces=(encode(answer(SAYS_IT)),))],
+def stream(*frames: bytes | Exception) -> Exchange:
+    """An exchange that answers with these frames."""
+    return Exchange(pieces=frames)
+
+
+def whole(body: bytes) -> Exchange:
+    """An exchange that answers in one piece."""
+    return Exchange(headers=JSON, pieces=(body,))
+
+
+# What any server may do. Requests that may be sent again are, up to the third time.
+GENERIC: dict[str, list[Exchange]] = {
     "refused": [refused(401, SAYS_IT, KEY)],
     "again and again": [refused(500, SAYS_IT, KEY)] * 9,
     "too much": [refused(429, SAYS_IT, retry_after=KEY)] * 9,
@@ -84,23 +90,59 @@ CASES = {
     "a charset": [
         Exchange(headers={"content-type": f"text/event-stream;charset={KEY}"})
     ],
-    "no json": [Exchange(pieces=(f"data: {KEY}\n\n".encode(), DONE_FRAME))],
-    "an event name": [Exchange(pieces=(f"event: {KEY}\ndata: {{}}\n\n".encode(),))],
-    "a strange event": [
-        Exchange(pieces=(f'data: {{"type":"{KEY}","a":"{KEY}"}}\n\n'.encode(), *FRAMES))
-    ],
-    "not a response": [Exchange(headers=JSON, pieces=(f'{{"a":"{KEY}"}}'.encode(),))],
-    "cut": [Exchange(pieces=FRAMES[:-1])],
-    "lost": [Exchange(pieces=(*FRAMES[:3], ConnectionLost("acme", "reset")))],
+    "no json": [stream(f"data: {KEY}\n\n".encode(), DONE_FRAME)],
+    "an event name": [stream(f"event: {KEY}\ndata: {{}}\n\n".encode())],
+    "a strange event": [stream(f'data: {{"type":"{KEY}","a":"{KEY}"}}\n\n'.encode())],
+    "a strange value": [stream(f'data: {{"type":7,"{KEY}":"{KEY}"}}\n\n'.encode())],
+    "an error alone": [stream(f'data: {{"error":"{KEY}"}}\n\n'.encode())],
+    "not a response": [whole(f'{{"a":"{KEY}"}}'.encode())],
+    "an error in one piece": [refused(200, SAYS_IT, KEY)],
+    "not json in one piece": [whole(KEY.encode())],
     "slow": [Exchange(refusal=ProviderTimeout("acme", "first_byte", 1.0))] * 9,
     "gone": [Exchange(refusal=ProviderUnreachable("acme", "refused"))] * 9,
     "redirected": [Exchange(status=302, headers={"location": f"https://{KEY}/"})],
-    "escaped in a stream": [escaped(streamed(SAYS_IT))],
-    "escaped in a call": [escaped(streamed(CALL)), escaped(streamed(SAYS_IT))],
-    "escaped in one piece": [
-        escaped(Exchange(headers=JSON, pieces=(encode(answer(SAYS_IT)),)))
-    ],
     "escaped in a failure": [escaped(refused(401, "." * 290 + KEY, KEY))],
+}
+
+
+def spoken_cases(spoken: Spoken) -> dict[str, list[Exchange]]:
+    """What a server of one dialect may say, with the key in it."""
+    text, pieces = spoken.text([SAYS_IT]), spoken.text(PIECES)
+    lost = ConnectionLost("acme", "reset")
+    done = stream(*spoken.text(["Done."]))
+    strange = f'data: {{"type":"{KEY}","a":"{KEY}"}}\n\n'.encode()
+    call = stream(*spoken.call([ARGUMENTS]))
+    call_in_pieces = stream(*spoken.call(['{"a":"', *PIECES, '"}']))
+    begun, begun_in_pieces = text[: -spoken.endings], pieces[: -spoken.endings]
+    return {
+        "an answer": [stream(*text)],
+        "an answer in pieces": [stream(*pieces)],
+        "a thought": [stream(*spoken.thought([SAYS_IT]))],
+        "a thought in pieces": [stream(*spoken.thought(PIECES))],
+        "a call": [call, stream(*text)],
+        "a call in pieces": [call_in_pieces, done],
+        "an error": [stream(*spoken.failure(["So"], SAYS_IT))],
+        "an error behind pieces": [stream(*spoken.failure(PIECES, "No."))],
+        "whole": [whole(spoken.whole(SAYS_IT))],
+        "a strange event in between": [stream(text[0], strange, *text[1:])],
+        "cut": [stream(*begun)],
+        "lost": [stream(*begun, lost)],
+        "cut behind pieces": [stream(*begun_in_pieces)],
+        "lost behind pieces": [stream(*begun_in_pieces, lost)],
+        "escaped in a stream": [escaped(stream(*text))],
+        "escaped in a call": [escaped(call), done],
+        "escaped in an error": [escaped(stream(*spoken.failure(["So"], SAYS_IT)))],
+        "escaped in one piece": [escaped(whole(spoken.whole(SAYS_IT)))],
+    }
+
+
+# What a model had said when it was cut is put together by whoever asked, from deltas.
+KNOWN_LEAKS = ("cut behind pieces", "lost behind pieces")
+
+CASES = {
+    (name, case): exchanges
+    for name, spoken in SPOKEN.items()
+    for case, exchanges in (GENERIC | spoken_cases(spoken)).items()
 }
 
 # What a server sends that is no HTTP, or no answer, with the key in it.
@@ -121,24 +163,27 @@ def contents(folder: Path) -> list[bytes]:
     return [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
 
 
-@pytest.mark.parametrize("case", CASES)
-async def test_a_planted_key_is_found_nowhere(
-    case: str, tmp_path: Path, autojump_clock: MockClock
-) -> None:
-    """Log, traces, recording, result and errors of a run are without the key."""
-    del autojump_clock
+def opened(data: bytes) -> bytes:
+    """The same with what is sealed in it, of any dialect, opened behind it."""
+    return data + b"".join(b64decode(seal[1]) for seal in SEALED.finditer(data))
+
+
+async def everything_of(
+    exchanges: Sequence[Exchange], dialect: Dialect, key: str, folder: Path
+) -> tuple[WrittenTransport, bytes]:
+    """Run a deck, and give all that was written, shown and raised on the way."""
     endpoint = Endpoint(
         name="acme",
-        dialect=OpenResponsesDialect(profile=OPENAI),
+        dialect=dialect,
         base_url="https://llm.acme.example/v1",
-        key=Secret(KEY, source="ACME_API_KEY"),
+        key=Secret(key, source="ACME_API_KEY"),
         key_hint="set ACME_API_KEY",
     )
-    wire = WrittenTransport(CASES[case])
+    wire = WrittenTransport(exchanges)
     provider = HttpProvider(endpoint, wire, Gate(endpoint.pace))
-    recording = (tmp_path / "recording.jsonl").open("wb")
+    recording = (folder / "recording.jsonl").open("wb")
     console, told = io.StringIO(), [repr(provider), repr(endpoint)]
-    with recording, JsonlSink(tmp_path / "trace.jsonl") as trace:
+    with recording, JsonlSink(folder / "trace.jsonl") as trace:
         recorder = Recorder(
             Router({"acme": provider}),
             lambda line: told.append(str(recording.write(line))),
@@ -146,7 +191,7 @@ async def test_a_planted_key_is_found_nowhere(
         )
         try:
             async with (
-                DiskStore(tmp_path / "runs") as store,
+                DiskStore(folder / "runs") as store,
                 open_runtime(
                     recorder,
                     reader=Texts({"PROMPT.md": DECK}),
@@ -159,13 +204,52 @@ async def test_a_planted_key_is_found_nowhere(
         except GambitError as problem:
             told += traceback.format_exception(problem)
 
-    assert any(KEY in value for value in wire.posted[0].headers.values())
-    written = contents(tmp_path)
+    written = contents(folder)
     assert sum(map(len, written)) > 500
-    everything = b"".join(
-        [*written, console.getvalue().encode(), *map(str.encode, told)]
+    everything = [*written, console.getvalue().encode(), *map(str.encode, told)]
+    return wire, opened(b"".join(everything))
+
+
+@pytest.mark.parametrize(
+    ("name", "case"),
+    [
+        pytest.param(
+            *place,
+            marks=pytest.mark.xfail(
+                place[1] in KNOWN_LEAKS, reason="half an answer is kept as it came"
+            ),
+        )
+        for place in CASES
+    ],
+)
+async def test_a_planted_key_is_found_nowhere(
+    name: str, case: str, tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """Log, traces, recording, result and errors of a run are without the key."""
+    del autojump_clock
+
+    wire, everything = await everything_of(
+        CASES[name, case], SPOKEN[name].dialect, KEY, tmp_path
     )
+
+    assert any(KEY in value for value in wire.posted[0].headers.values())
     assert KEY.encode() not in everything
+
+
+@pytest.mark.parametrize(
+    ("name", "case"), [place for place in CASES if place[1] not in GENERIC]
+)
+async def test_the_search_finds_what_is_there(
+    name: str, case: str, tmp_path: Path, autojump_clock: MockClock
+) -> None:
+    """What the cases say is written somewhere: of another key it would be found."""
+    del autojump_clock
+
+    _, everything = await everything_of(
+        CASES[name, case], SPOKEN[name].dialect, "sk-another-key-altogether", tmp_path
+    )
+
+    assert KEY.encode() in everything
 
 
 @pytest.mark.parametrize("case", BABBLE)
@@ -280,15 +364,3 @@ async def test_a_key_in_sealed_reasoning_is_struck_out() -> None:
     assert isinstance(item, Reasoning)
     sealed = unseal("anthropic", item.encrypted_content)
     assert sealed == {"type": "thinking", "thinking": "[key]", "signature": "s"}
-
-
-def test_the_search_finds_what_is_there() -> None:
-    """The cases do bring the key along; without concealing it would be found."""
-    spoken = [
-        piece
-        for exchanges in CASES.values()
-        for exchange in exchanges
-        for piece in (*exchange.pieces, msgspec.json.encode(exchange.headers))
-        if isinstance(piece, bytes) and KEY.encode() in piece
-    ]
-    assert len(spoken) > len(CASES) / 2
