@@ -1,5 +1,6 @@
 """The whole provider against servers that misbehave, over real sockets."""
 
+import traceback
 from collections.abc import Sequence
 
 import pytest
@@ -10,9 +11,11 @@ from gambit_actors.openresponses import DONE_FRAME, Event
 from gambit_actors.openresponses.items import user_message
 from gambit_actors.openresponses.requests import CreateResponse
 from gambit_actors.openresponses.responses import Response
+from gambit_actors.providers.dialects.dialect import Dialect
 from gambit_actors.providers.dialects.open_responses import OpenResponsesDialect
 from gambit_actors.providers.endpoints import Endpoint, Retries, Secret, Timeouts
 from gambit_actors.providers.errors import (
+    BadAnswer,
     ConnectionLost,
     NotAnAnswer,
     ProviderStatusError,
@@ -23,15 +26,18 @@ from gambit_actors.providers.http import HttpTransport
 from gambit_actors.providers.http_provider import HttpProvider
 from gambit_actors.run.ports import ModelContext
 from gambit_actors.testing.fake_server import Answer, Asked, Handler, serve
+from tests.providers.spoken import SPOKEN
 from tests.providers.wires import answer as whole_answer
 from tests.providers.wires import frames_of
 
 STREAM = {"content-type": "text/event-stream"}
 FRAMES = frames_of(whole_answer("Hello."))
 WHOLE = b"".join(FRAMES) + DONE_FRAME
+KEY = "sk-open-sesame"
 REQUEST = CreateResponse(model="m", input=(user_message("Hi."),), store=False)
 CONTEXT = ModelContext(run_id="r", deck="d", turn=1, pass_number=1)
 TIMEOUTS = Timeouts(connect=2.0, first_byte=0.3, idle=0.3, total=1.0)
+OPEN_RESPONSES = OpenResponsesDialect()
 NO_RETRIES = Retries(most=0)
 TWO_RETRIES = Retries(most=2, base_seconds=0.01, cap_seconds=0.05)
 
@@ -42,12 +48,14 @@ async def _ask(
     events: list[Event],
     retries: Retries,
     timeouts: Timeouts = TIMEOUTS,
+    *,
+    dialect: Dialect = OPEN_RESPONSES,
 ) -> Response:
     endpoint = Endpoint(
         name="acme",
-        dialect=OpenResponsesDialect(),
+        dialect=dialect,
         base_url=url,
-        key=Secret("sesame"),
+        key=Secret(KEY),
         timeouts=timeouts,
         retries=retries,
     )
@@ -89,7 +97,7 @@ async def _send_on(answer: Answer, data: bytes) -> None:
 
 async def _status_then_hang(_asked: Asked, answer: Answer) -> None:
     await answer.head(503, {"content-length": "1000"})
-    await answer.send(b'{"error":')
+    await answer.send(b'{"error": "%s' % KEY.encode())
     await answer.hang()
 
 
@@ -97,53 +105,137 @@ HTML = {"content-type": "text/html"}
 JSON = {"content-type": "application/json"}
 
 
-@pytest.mark.parametrize(
-    ("handler", "kind"),
-    [
-        (_says(200, b"<html>Sign in</html>", HTML), NotAnAnswer),
-        (_says(200, b'{"hello": 1}', JSON), ProviderError),
-        (_says(200, b"{", JSON), ProviderError),
-        (_says(200, b"", STREAM), StreamTruncated),
-        (_says(200, b"garbage " * 1000, STREAM), StreamTruncated),
-        (_says(200, WHOLE, STREAM | {"content-encoding": "gzip"}), NotAnAnswer),
-        (
-            _says(
-                200,
-                WHOLE,
-                {"content-type": STREAM["content-type"] + "; charset=utf-16"},
-            ),
+NO_JSON = f"garbage {KEY} ".encode() * 500
+SAYS_IT = b'{"error": {"message": "The key %s is none."}}' % KEY.encode()
+UTF_16 = {"content-type": STREAM["content-type"] + "; charset=utf-16"}
+
+
+def _cases(
+    begun: Sequence[bytes], whole: bytes
+) -> dict[str, tuple[Handler, type[ProviderError]]]:
+    """What a server may do wrong that begins a stream so, or would have it whole."""
+    return {
+        "html": (_says(200, b"<html>%s</html>" % KEY.encode(), HTML), NotAnAnswer),
+        "another document": (_says(200, b'{"%s": 1}' % KEY.encode(), JSON), BadAnswer),
+        "half a document": (_says(200, b'{"a": "%s' % KEY.encode(), JSON), BadAnswer),
+        "nothing": (_says(200, b"", STREAM), StreamTruncated),
+        "no events": (_says(200, NO_JSON, STREAM), StreamTruncated),
+        "no json": (_says(200, b"data: %s\n\n" % NO_JSON, STREAM), StreamTruncated),
+        "compressed": (
+            _says(200, whole, STREAM | {"content-encoding": f"gzip {KEY}"}),
             NotAnAnswer,
         ),
-        (_says(204, b""), NotAnAnswer),
-        (_says(302, b"", {"location": "/elsewhere"}), ProviderStatusError),
-        (_says(400, b"{}", JSON), ProviderStatusError),
-        (_says(500, b"\xff" * 100_000), ProviderStatusError),
-        (_says(429, b"", {"content-encoding": "gzip"}), ProviderStatusError),
-        (_status_then_hang, ProviderStatusError),
-        (_starts(ends="hang"), ProviderTimeout),
-        (_starts(ends="hang", frames=()), ProviderTimeout),
-        (_starts(ends="comments"), ProviderTimeout),
-        (_starts(ends="flood"), ProviderTimeout),
-        (_starts(ends="line"), ProviderError),
-        (_starts(ends="close"), ConnectionLost),
-        (_starts(ends="reset"), ConnectionLost),
-        (_starts(ends="end"), StreamTruncated),
-    ],
-)
-@pytest.mark.slow
-@pytest.mark.spec("PA-8", "PA-9")
-async def test_whatever_a_server_does_ends_in_a_named_error(
-    handler: Handler, kind: type[ProviderError]
-) -> None:
-    """Nothing hangs, nothing passes for an answer, and no connection stays."""
+        "utf-16": (_says(200, whole, UTF_16), NotAnAnswer),
+        "204": (_says(204, b""), NotAnAnswer),
+        "302": (_says(302, b"", {"location": f"/{KEY}"}), ProviderStatusError),
+        "400": (_says(400, SAYS_IT, JSON), ProviderStatusError),
+        "500": (_says(500, NO_JSON + b"\xff" * 100_000), ProviderStatusError),
+        "429": (
+            _says(429, SAYS_IT, {"content-encoding": "gzip"}),
+            ProviderStatusError,
+        ),
+        "closed": (_starts(ends="close", frames=begun), ConnectionLost),
+        "reset": (_starts(ends="reset", frames=begun), ConnectionLost),
+        "ended": (_starts(ends="end", frames=begun), StreamTruncated),
+        "silent": (_starts(ends="hang", frames=begun), ProviderTimeout),
+        "silent at once": (_starts(ends="hang", frames=()), ProviderTimeout),
+    }
+
+
+# These take as long as servers are waited for, and have nothing of a dialect in them.
+PATIENT = {
+    "half an error": (_status_then_hang, ProviderStatusError),
+    "comments": (_starts(ends="comments"), ProviderTimeout),
+    "a flood": (_starts(ends="flood"), ProviderTimeout),
+    "a line": (_starts(ends="line"), ProviderError),
+}
+CASES = {
+    (name, case): found
+    for name, spoken in SPOKEN.items()
+    for begun in [spoken.text(["Hel", "lo."])]
+    for case, found in _cases(begun[: -spoken.endings], b"".join(begun)).items()
+}
+WAITS = Timeouts(connect=2.0, first_byte=2.0, idle=0.05, total=5.0)
+
+
+async def _failure(
+    handler: Handler, dialect: Dialect, timeouts: Timeouts
+) -> ProviderError:
+    """What a server comes to that does so."""
     with trio.fail_after(10):
         async with serve(handler) as server:
             async with HttpTransport() as transport:
-                with pytest.raises(kind) as caught:
-                    await _ask(transport, server.base_url, [], NO_RETRIES)
-                assert "sesame" not in str(caught.value)
-                assert len(str(caught.value)) < 1000
+                with pytest.raises(ProviderError) as caught:
+                    await _ask(
+                        transport,
+                        server.base_url,
+                        [],
+                        NO_RETRIES,
+                        timeouts,
+                        dialect=dialect,
+                    )
             await server.wait_connections(0)
+    return caught.value
+
+
+@pytest.mark.parametrize(("name", "case"), CASES)
+@pytest.mark.spec("PA-8", "PA-9")
+async def test_whatever_a_server_does_ends_in_a_named_error(
+    name: str, case: str
+) -> None:
+    """Nothing hangs, nothing passes for an answer, and no connection stays."""
+    handler, kind = CASES[name, case]
+
+    failure = await _failure(handler, SPOKEN[name].dialect, WAITS)
+
+    assert isinstance(failure, kind)
+    assert KEY not in "".join(traceback.format_exception(failure))
+    assert len(str(failure)) < 1000
+
+
+@pytest.mark.parametrize("case", PATIENT)
+@pytest.mark.slow
+async def test_a_server_that_goes_on_for_ever_ends_in_a_named_error(case: str) -> None:
+    """Whether it sends nothing of use, or does not end what it began to say."""
+    handler, kind = PATIENT[case]
+
+    failure = await _failure(handler, OPEN_RESPONSES, TIMEOUTS)
+
+    assert isinstance(failure, kind)
+    assert KEY not in "".join(traceback.format_exception(failure))
+
+
+@pytest.mark.parametrize("name", SPOKEN)
+@pytest.mark.parametrize("status", [400, 500])
+async def test_what_a_server_says_of_an_error_is_shown_without_the_key(
+    name: str, status: int
+) -> None:
+    """In the words of all dialects there is a message, and the key was in it."""
+    handler = _says(status, SAYS_IT, JSON)
+
+    failure = await _failure(handler, SPOKEN[name].dialect, WAITS)
+
+    assert isinstance(failure, ProviderStatusError)
+    assert (failure.status, failure.reason) == (status, "The key [key] is none.")
+
+
+@pytest.mark.parametrize("name", SPOKEN)
+async def test_each_dialect_is_read_when_nothing_goes_wrong(name: str) -> None:
+    """What the servers above break is an answer as long as they do not."""
+    frames = b"".join(SPOKEN[name].text(["Hel", "lo."]))
+    with trio.fail_after(10):
+        async with (
+            serve(_says(200, frames, STREAM)) as server,
+            HttpTransport() as transport,
+        ):
+            response = await _ask(
+                transport,
+                server.base_url,
+                [],
+                NO_RETRIES,
+                dialect=SPOKEN[name].dialect,
+            )
+    assert (response.status, response.output_text) == ("completed", "Hello.")
 
 
 @pytest.mark.parametrize("ends", ["hang", "close", "reset", "end"])
