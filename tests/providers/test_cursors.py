@@ -80,6 +80,7 @@ def test_reasoning_counts_in_the_form_in_which_it_goes_back() -> None:
     "items",
     [
         pytest.param((), id="nothing new"),
+        pytest.param((CALL,), id="no more than it has"),
         pytest.param((OUTPUT,), id="without the call"),
         pytest.param(
             (msgspec.structs.replace(CALL, call_id="c1-2"), OUTPUT), id="another id"

@@ -20,7 +20,7 @@ from gambit_actors.providers.errors import (
     ProviderUnreachable,
 )
 from gambit_actors.providers.http import HttpAnswer, HttpTransport
-from gambit_actors.providers.http_rules import reason_of
+from gambit_actors.providers.http_rules import is_loopback, reason_of
 from gambit_actors.providers.limited import read_limited
 from gambit_actors.testing.fake_server import (
     Answer,
@@ -513,6 +513,33 @@ async def test_nothing_is_asked_twice_once_an_answer_has_begun() -> None:
             b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nab"
         )
     assert (len(bodies), raised) == (2, ConnectionLost)
+
+
+async def test_garbage_on_a_kept_connection_is_not_asked_for_again() -> None:
+    """A server that says something, if no HTTP, has taken the request."""
+    with trio.fail_after(10):
+        bodies, _, raised = await _closed_while_kept(b"\x00\xff" * 40 + b"\r\n\r\n")
+    assert (len(bodies), raised) == (2, NotAnAnswer)
+
+
+@pytest.mark.parametrize(
+    ("host", "is_here"),
+    [
+        ("localhost", True),
+        ("LOCALHOST.", True),
+        ("models.localhost", True),
+        ("a.b.localhost.", True),
+        ("127.0.0.2", True),
+        ("[::1]", True),
+        ("notlocalhost", False),
+        ("localhost.example", False),
+        ("10.0.0.1", False),
+        ("127.0.0.1.example", False),
+    ],
+)
+def test_this_machine_is_known_by_its_names(host: str, *, is_here: bool) -> None:
+    """By its addresses, and by names that no resolver may take elsewhere."""
+    assert is_loopback(host) is is_here
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from gambit_actors.errors import ProviderError, StreamTruncated
 from gambit_actors.openresponses import DONE_FRAME, Event, encode, events_from_response
 from gambit_actors.openresponses.events import (
+    OutputItemAdded,
     OutputTextDelta,
     ResponseCompleted,
     StandardEvent,
@@ -40,6 +41,7 @@ from gambit_actors.providers.errors import (
     ProviderTimeout,
     ProviderUnreachable,
     RequestNotSent,
+    StreamedTooMuch,
 )
 from gambit_actors.providers.gate import Gate
 from gambit_actors.providers.http_provider import HttpProvider
@@ -586,6 +588,24 @@ async def test_an_answer_from_a_cursor_that_breaks_off_is_seen_to_have_begun() -
     assert len(asking.events) == 1
 
 
+async def test_an_answer_that_was_begun_is_not_asked_for_again_for_a_cursor() -> None:
+    """Who was shown a part of an answer is shown how that one ends, and no other."""
+    said = list(events_from_response(answer("Half.")))
+    until = next(at for at, e in enumerate(said) if isinstance(e, OutputTextDelta)) + 1
+    lost = failing("previous_response_not_found").pieces[-2]
+    begun = tuple(frames_of(answer("Half."))[:until])
+    asking = kept(streamed(CALL), Exchange(pieces=(*begun, lost, DONE_FRAME)))
+    await asking.ask()
+    asking.events.clear()
+
+    response = await asking.ask(FOLLOWING)
+
+    assert response.status == "failed"
+    assert len(asking.wire.posted) == 2
+    assert any(isinstance(event, OutputTextDelta) for event in asking.events)
+    assert "whole_history" not in asking.kinds()
+
+
 @pytest.mark.spec("PA-7")
 async def test_a_cursor_that_was_lost_is_not_tried_again() -> None:
     """Also if nobody answers what is sent instead of it."""
@@ -708,6 +728,16 @@ async def test_what_a_server_did_wrong_is_told_though_it_failed() -> None:
         await asking.ask()
 
     assert asking.kinds() == ["odd"]
+
+
+async def test_an_answer_asks_for_more() -> None:
+    """What a server answers while others wait, it stands; more may be open then."""
+    endpoint = msgspec.structs.replace(ENDPOINT, pace=Pace(start_at_once=1))
+    asking = Asking(streamed("Hi."), endpoint=endpoint)
+
+    await asking.ask()
+
+    assert asking.provider.gate.snapshot().limit == 2
 
 
 async def test_a_failed_answer_asks_for_no_more(autojump_clock: MockClock) -> None:
@@ -853,3 +883,47 @@ async def test_whether_a_key_may_go_in_the_clear_is_said(is_sent: bool) -> None:
 
     assert asking.wire.posted[0].allow_plain_keys is is_sent
     assert ENDPOINT.sends_plain_key is False
+
+
+async def test_what_explains_an_error_is_read_in_part() -> None:
+    """A server that explains at length is hung up on, with the status that it said."""
+    piece = b"No. " * 4096
+    asking = Asking(Exchange(status=400, headers=JSON, pieces=(piece,) * 100))
+
+    with pytest.raises(ProviderStatusError) as caught:
+        await asking.ask()
+
+    assert caught.value.status == 400
+    (posted,) = asking.wire.posted
+    assert (posted.is_read, posted.is_closed) == (False, True)
+
+
+async def test_one_event_of_a_stream_has_a_limit() -> None:
+    """A line that never ends is not kept for ever, and what it was is told."""
+    piece = b"x" * 1024 * 1024
+    asking = Asking(Exchange(pieces=(b"data: ", *(piece,) * 17, b"\n\n")))
+
+    with pytest.raises(StreamedTooMuch) as caught:
+        await asking.ask()
+
+    assert caught.value.limit_bytes == 16 * 1024 * 1024
+    assert not asking.wire.posted[0].is_read
+
+
+async def test_what_does_not_add_up_is_told() -> None:
+    """Events that are each in order, and make no whole, are odd: the answer stays."""
+    frames = [
+        frame
+        for event, frame in zip(
+            events_from_response(answer("Hi.")), frames_of(answer("Hi.")), strict=True
+        )
+        if not isinstance(event, OutputItemAdded)
+    ]
+    asking = Asking(Exchange(pieces=(*frames, DONE_FRAME)))
+
+    response = await asking.ask()
+
+    assert response.output_text == "Hi."
+    assert [(n.kind, n.message) for n in asking.notices] == [
+        ("odd", "output 0 was never announced")
+    ]

@@ -126,3 +126,13 @@ def test_a_full_house_is_left_by_somebody_first() -> None:
     assert tempo.free_at(0, 0.0) == math.inf
     tempo.open -= 1
     assert tempo.free_at(0, 0.0) == 0.0
+
+
+def test_an_answer_that_is_older_than_a_minute_counts_for_nothing() -> None:
+    """What it took was in a minute that is over, and is not added to this one."""
+    tempo = Tempo(Pace(tokens_per_minute=1000))
+    slow = tempo.on_sent(600, 0.0)
+    assert tempo.free_at(100, 61.0) == 61.0
+    tempo.on_sent(100, 61.0)
+    tempo.on_used(slow, 1000)
+    assert tempo.free_at(900, 61.0) == 61.0

@@ -193,6 +193,39 @@ async def test_time_is_replayed_where_that_is_wanted(
     assert spent == [5.0, 0.0]
 
 
+@pytest.mark.parametrize("fails", [False, True])
+async def test_a_silence_behind_the_last_event_is_replayed(
+    autojump_clock: MockClock, *, fails: bool
+) -> None:
+    """An answer, or its failure, comes when it came, and not with its last event."""
+    del autojump_clock
+
+    class Dawdling(ScriptedProvider):
+        async def responses(
+            self,
+            request: CreateResponse,
+            context: ModelContext,
+            on_event: Callable[[Event], None],
+        ) -> Response:
+            response = await super().responses(request, context, on_event)
+            await trio.sleep(7.0)
+            if fails:
+                raise ProviderError("gone")
+            return response
+
+    lines: list[bytes] = []
+    recorder = Recorder(Dawdling([Reply(text="a b")]), lines.append)
+    with contextlib.suppress(ProviderError):
+        await told(recorder, asking("Hi."))
+    replay = ReplayProvider(load_recording(b"".join(lines)), is_timed=True)
+
+    began = trio.current_time()
+    with contextlib.suppress(ReplayedError):
+        await told(replay, asking("Hi."))
+
+    assert trio.current_time() - began == pytest.approx(7.0)
+
+
 async def test_what_is_cancelled_is_not_recorded(autojump_clock: MockClock) -> None:
     """An exchange that was not over has no line."""
     del autojump_clock
