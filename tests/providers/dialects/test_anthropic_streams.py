@@ -312,6 +312,101 @@ def test_an_ending_without_a_reason_is_none() -> None:
     assert played.problems == ["message_stop without a stop reason"]
 
 
+def frames(*documents: dict[str, JSONValue]) -> list[SSEFrame]:
+    """Frames with these documents in them."""
+    return [SSEFrame(d["type"], msgspec.json.encode(d)) for d in documents]
+
+
+def block(begun: JSONValue, *deltas: JSONValue) -> list[SSEFrame]:
+    """A block of its own, from its start to its stop."""
+    return frames(
+        {"type": "content_block_start", "index": 0, "content_block": begun},
+        *({"type": "content_block_delta", "index": 0, "delta": d} for d in deltas),
+        {"type": "content_block_stop", "index": 0},
+    )
+
+
+START = {"type": "message_start", "message": {"usage": {"input_tokens": 3}}}
+REASON = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}
+STOP = {"type": "message_stop"}
+
+
+def test_a_message_does_not_start_over() -> None:
+    """A second start is told, and takes nothing of what has been said."""
+    begun = frames_of(GOLDEN, "text")
+    half = len(begun) // 2
+
+    played = play_frames(DIALECT, [*begun[:half], *frames(START), *begun[half:]])
+
+    assert played.response == response_of("text")
+    assert played.problems == ["message_start again: ignored"]
+    kinds = [type(event) for event in played.events]
+    assert kinds.count(ev.ResponseCreated) == 1
+
+
+@pytest.mark.spec("PA-9")
+def test_a_body_that_ends_in_a_block_is_no_ending() -> None:
+    """Also behind a reason to stop: what the block had still to say nobody knows."""
+    said = block({"type": "text", "text": ""}, {"type": "text_delta", "text": "Hi"})
+
+    cut = play_frames(DIALECT, [*frames(START), *said[:-1], *frames(REASON)])
+    whole = play_frames(DIALECT, [*frames(START), *said, *frames(REASON)])
+
+    assert cut.response is None
+    assert whole.response is not None
+    assert whole.response.status == "completed"
+    assert whole.problems == ["the stream ended without message_stop"]
+
+
+def test_counts_never_fall() -> None:
+    """They are of all so far, so a lower one is older, or left out by saying 0."""
+    usage = [{"output_tokens": 9}, {"input_tokens": 0, "output_tokens": 4}]
+    counts = frames(*(REASON | {"usage": one} for one in usage))
+
+    played = play_frames(DIALECT, [*frames(START), *counts, *frames(STOP)])
+
+    assert played.response is not None
+    assert played.response.usage is not None
+    found = played.response.usage
+    assert (found.input_tokens, found.output_tokens) == (3, 9)
+
+
+def test_a_delta_is_taken_by_a_block_of_its_kind_alone() -> None:
+    """Words do not become arguments of a call, and arguments are not said."""
+    call = {"type": "tool_use", "id": "c1", "name": "f", "input": {}}
+    asked = {"type": "input_json_delta", "partial_json": '{"a":1}'}
+    words = {"type": "text_delta", "text": "Hi"}
+
+    called = play_frames(DIALECT, [*block(call, asked, words), *frames(REASON, STOP)])
+    told = play_frames(
+        DIALECT,
+        [*block({"type": "text", "text": ""}, words, asked), *frames(REASON, STOP)],
+    )
+
+    assert called.response is not None
+    assert told.response is not None
+    (item,) = called.response.output
+    assert isinstance(item, FunctionCall)
+    assert item.arguments == '{"a":1}'
+    assert "text_delta for block 0, which is tool_use" in called.problems
+    assert told.response.output_text == "Hi"
+    assert "input_json_delta for block 0, which is text" in told.problems
+
+
+def test_thinking_without_a_signature_is_not_sealed() -> None:
+    """The API would refuse it, so it is shown, and has nothing to go back with."""
+    begun = {"type": "thinking", "thinking": "", "signature": ""}
+    thought = block(begun, {"type": "thinking_delta", "thinking": "Hm."})
+
+    played = play_frames(DIALECT, [*frames(START), *thought, *frames(REASON, STOP)])
+
+    assert played.response is not None
+    (item,) = played.response.output
+    assert isinstance(item, Reasoning)
+    assert item.encrypted_content is None
+    assert played.problems == ["reasoning came without a signature"]
+
+
 # --- answers in one piece ---------------------------------------------------
 
 WHOLE: dict[str, Any] = {

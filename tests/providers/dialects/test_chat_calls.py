@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gambit_actors.openresponses import SSEFrame
+from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.openresponses.items import FunctionCall
 from gambit_actors.providers.dialects.chat import ChatDialect
 from gambit_actors.providers.dialects.chat_calls import Openness
@@ -81,3 +82,54 @@ def test_names_do_not_grow_without_end() -> None:
     (call,) = events[-1].response.output  # type: ignore[union-attr]  # it has ended
     assert isinstance(call, FunctionCall)
     assert call.name == name + "0"
+
+
+def pieces(*calls: JSONValue) -> list[tuple[str, str, str]]:
+    """The id, name and arguments of the calls that these pieces come to."""
+    reader = ChatDialect().reader(STARTED)
+    for call in calls:
+        chunk = {"choices": [{"delta": {"tool_calls": [call]}}]}
+        reader.feed(SSEFrame("message", msgspec.json.encode(chunk)))
+    ending = {"choices": [{"delta": {}, "finish_reason": "tool_calls"}]}
+    reader.feed(SSEFrame("message", msgspec.json.encode(ending)))
+    response = reader.feed(SSEFrame("message", b"[DONE]"))[-1].response  # type: ignore[union-attr]  # it has ended
+    found = [item for item in response.output if isinstance(item, FunctionCall)]
+    return [(call.call_id, call.name, call.arguments) for call in found]
+
+
+def test_pieces_of_two_calls_with_one_id_go_where_their_number_says() -> None:
+    """The id that both have says nothing, so the number decides for each piece."""
+    found = pieces(
+        {"index": 0, "id": "x", "function": {"name": "f", "arguments": '{"a":'}},
+        {"index": 1, "id": "x", "function": {"name": "g", "arguments": '{"b":'}},
+        {"index": 1, "id": "x", "function": {"arguments": "2}"}},
+        {"index": 0, "id": "x", "function": {"arguments": "1}"}},
+    )
+
+    assert [(name, text) for _, name, text in found] == [
+        ("f", '{"a":1}'),
+        ("g", '{"b":2}'),
+    ]
+    assert len({call_id for call_id, _, _ in found}) == 2
+
+
+def test_a_name_in_every_piece_makes_no_third_call() -> None:
+    """Of two calls with one id, each is known again though it says its name, too."""
+    found = pieces(
+        {"index": 0, "id": "x", "function": {"name": "f", "arguments": "{}"}},
+        {"index": 1, "id": "x", "function": {"name": "g", "arguments": '{"b":'}},
+        {"index": 1, "id": "x", "function": {"name": "g", "arguments": "2}"}},
+    )
+
+    assert [(name, text) for _, name, text in found] == [("f", "{}"), ("g", '{"b":2}')]
+
+
+def test_a_number_that_counts_pieces_makes_one_call() -> None:
+    """Pieces that have an id and no name are of the call that has it."""
+    found = pieces(
+        {"index": 0, "id": "x", "function": {"name": "f", "arguments": '{"a":'}},
+        {"index": 1, "id": "x", "function": {"arguments": "1"}},
+        {"index": 2, "id": "x", "function": {"arguments": "}"}},
+    )
+
+    assert found == [("x", "f", '{"a":1}')]

@@ -539,3 +539,45 @@ def test_settings_hold_no_state() -> None:
     assert list(second.close()) == []
     assert (dialect.name, dialect.keeps_responses) == ("chat", False)
     assert dialect.auth_headers("k") == {"authorization": "Bearer k"}
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS.values(), ids=FLAVOURS)
+def test_a_further_key_takes_the_place_of_no_other(flavour: ChatFlavour) -> None:
+    """What a request says in its own words is not undone by a key of the server's."""
+    request = CreateResponse(
+        model="m",
+        input="Hi",
+        temperature=0.5,
+        extra=Extra(
+            {"model": "other", "temperature": 2, "messages": [], "stream": False}
+        ),
+    )
+
+    body = ChatDialect(flavour=flavour).render(request, stream=True).body
+
+    assert (body["model"], body["temperature"], body["stream"]) == ("m", 0.5, True)
+    assert body["messages"] == [{"role": "user", "content": "Hi"}]
+
+
+def test_each_of_two_calls_with_one_id_has_its_own_output() -> None:
+    """No output is sent twice, and no call without one; ids are told apart."""
+    second = msgspec.structs.replace(OUTPUT, output="nothing")
+
+    answer, first_out, second_out = _messages(CALL, CALL, OUTPUT, second)
+
+    assert (first_out["content"], second_out["content"]) == ("found", "nothing")
+    ids = [call["id"] for call in answer["tool_calls"]]
+    assert ids == [first_out["tool_call_id"], second_out["tool_call_id"]]
+    assert len(set(ids)) == 2
+
+
+def test_texts_are_one_only_if_nothing_is_lost_by_it() -> None:
+    """Plain texts of an output are joined; beside one that has more, all stay."""
+    plain = (InputText(text="a"), InputText(text="b"))
+    marked = InputText(text="c", extra=Extra(cache_control={"type": "ephemeral"}))
+
+    _, joined = _messages(CALL, msgspec.structs.replace(OUTPUT, output=plain))
+    _, kept = _messages(CALL, msgspec.structs.replace(OUTPUT, output=(*plain, marked)))
+
+    assert joined["content"] == "a\nb"
+    assert [part["text"] for part in kept["content"]] == ["a", "b", "c"]

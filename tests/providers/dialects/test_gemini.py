@@ -22,7 +22,10 @@ from gambit_actors.openresponses import (
     user_message,
 )
 from gambit_actors.openresponses.base import Extra, JSONValue
-from gambit_actors.openresponses.events import ResponseCompleted
+from gambit_actors.openresponses.events import (
+    ResponseCompleted,
+    ResponseIncomplete,
+)
 from gambit_actors.openresponses.parts import (
     InputFile,
     InputImage,
@@ -160,6 +163,20 @@ def test_a_safety_stop_is_no_normal_end(reason: str) -> None:
     reader.feed(frame(early))
     reader.feed(SSEFrame("message", said({"text": "So"}, reason=reason)))
     assert not any(isinstance(event, ResponseCompleted) for event in reader.close())
+
+
+@pytest.mark.parametrize("later", ["STOP", "MAX_TOKENS", "OTHER"])
+def test_the_first_reason_that_is_no_good_end_stays(later: str) -> None:
+    """What a filter has stopped is not ended well, or otherwise, by a later frame."""
+    reader = GEMINI.reader(STARTED)
+    reader.feed(SSEFrame("message", said({"text": "So"}, reason="SAFETY")))
+    reader.feed(frame({"candidates": [{"finishReason": later}]}))
+
+    ending = reader.close()[-1]
+
+    assert isinstance(ending, ResponseIncomplete)
+    assert ending.response.incomplete_details is not None
+    assert ending.response.incomplete_details.reason == "content_filter"
 
 
 @pytest.mark.parametrize("reason", ["LANGUAGE", "OTHER", "UNEXPECTED_TOOL_CALL", "NEW"])

@@ -150,6 +150,19 @@ def test_numbers_that_fall_are_told() -> None:
     assert reader.problems == ["response.refusal.delta has number 4 after 5"]
 
 
+def test_numbers_that_stay_the_same_are_told() -> None:
+    """An event that is sent twice has the number of the first, which is odd."""
+    event = ev.RefusalDelta(
+        sequence_number=5, output_index=0, item_id="m", content_index=0, delta="N"
+    )
+    reader = DIALECT.reader(STARTED)
+
+    reader.feed(SSEFrame("message", encode(event)))
+    reader.feed(SSEFrame("message", encode(event)))
+
+    assert reader.problems == ["response.refusal.delta has number 5 after 5"]
+
+
 def test_nothing_is_read_behind_the_marker() -> None:
     """[DONE] ends the reading; what is behind it is told and not passed on."""
     reader = DIALECT.reader(STARTED)

@@ -2,6 +2,7 @@
 
 import string
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,3 +40,13 @@ def test_what_is_no_seal_opens_to_nothing(text: str | None, cut: int) -> None:
 
     assert unseal("chat", text) is None or (text is not None and is_sealed(text))
     assert unseal("chat", damaged) is None
+
+
+@pytest.mark.parametrize("stray", ["!", " ", "\n", "\x00", "é"])
+def test_a_seal_with_a_stray_character_in_it_opens_to_nothing(stray: str) -> None:
+    """It is not what was sealed, and what is left of it is not taken for that."""
+    whole = seal("chat", {"signature": "abc"})
+    inside = len("gambit-sealed:chat:") + 4
+
+    assert unseal("chat", whole) == {"signature": "abc"}
+    assert unseal("chat", whole[:inside] + stray + whole[inside:]) is None
