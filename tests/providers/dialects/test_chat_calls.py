@@ -133,3 +133,14 @@ def test_a_number_that_counts_pieces_makes_one_call() -> None:
     )
 
     assert found == [("x", "f", '{"a":1}')]
+
+
+def test_a_number_of_another_call_takes_no_piece_of_one_that_is_named() -> None:
+    """The id of a call says more than a number that another call has."""
+    found = pieces(
+        {"index": 0, "id": "x", "function": {"name": "f", "arguments": '{"a":'}},
+        {"index": 1, "id": "y", "function": {"name": "g", "arguments": "{}"}},
+        {"index": 1, "id": "x", "function": {"arguments": "1}"}},
+    )
+
+    assert found == [("x", "f", '{"a":1}'), ("y", "g", "{}")]

@@ -24,7 +24,7 @@ from gambit_actors.openresponses import (
 )
 from gambit_actors.openresponses.base import Extra, JSONValue
 from gambit_actors.openresponses.codec import request_from_json
-from gambit_actors.openresponses.parts import InputText, OutputText, Refusal
+from gambit_actors.openresponses.parts import InputImage, InputText, OutputText, Refusal
 from gambit_actors.providers.dialects.chat import (
     FLAVOURS,
     GENERIC,
@@ -581,3 +581,13 @@ def test_texts_are_one_only_if_nothing_is_lost_by_it() -> None:
 
     assert joined["content"] == "a\nb"
     assert [part["text"] for part in kept["content"]] == ["a", "b", "c"]
+
+
+def test_a_message_of_which_nothing_is_left_has_no_words_put_into_it() -> None:
+    """What has no place is left out, and the calls behind it have no text then."""
+    shown = Message(role="assistant", content=(InputImage(image_url="data:,"),))
+
+    answer, _ = _messages(shown, CALL, OUTPUT)
+
+    assert answer["content"] is None
+    assert answer["tool_calls"] == [SENT_CALL]

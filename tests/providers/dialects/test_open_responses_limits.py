@@ -16,6 +16,7 @@ from gambit_actors.openresponses.base import JSONValue
 from gambit_actors.openresponses.codec import request_from_json
 from gambit_actors.providers.dialects.open_responses import OpenResponsesDialect
 
+_ITEMS = {"input", "tool_choice", "tools"}
 TOOL = {"type": "function", "name": "find"}
 
 
@@ -66,8 +67,13 @@ BOUNDS: dict[str, tuple[JSONValue, JSONValue]] = {
 
 
 def sent(fields: dict[str, Any]) -> JSONValue:
-    """The body of a request that has these fields."""
-    request = request_from_json({"model": "m", "input": "Hi"} | fields)
+    """The body of a request that has these fields, and was made without reading it."""
+    # Who reads one refuses some of them already, so they are put into it.
+    items = {key: fields[key] for key in fields.keys() & _ITEMS}
+    request = request_from_json({"model": "m", "input": "Hi"} | items)
+    request = msgspec.structs.replace(
+        request, **{key: fields[key] for key in fields.keys() - _ITEMS}
+    )
     return OpenResponsesDialect().render(request, stream=True).body
 
 
