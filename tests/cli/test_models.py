@@ -3,12 +3,20 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import trio
 from click.testing import CliRunner, Result
+from trio.testing import MockClock
 
+from gambit_actors.cli import pinging
 from gambit_actors.cli.main import main
+from gambit_actors.openresponses.events import Event
+from gambit_actors.openresponses.requests import CreateResponse
+from gambit_actors.openresponses.responses import Response, ResponseError
+from gambit_actors.run.ports import ModelContext
 from tests.cli.providing import install_plugin, variables
 
 TOML = """\
@@ -119,6 +127,64 @@ def test_a_ping_asks_each_model_for_a_word(
     assert answers["openai/x"] == "set OPENAI_API_KEY to your key"
     assert answers["far/away"].startswith("there is no provider 'far'")
     assert models("--ping", "pong/loud", "--json").exit_code == 0
+
+
+class Answering:
+    """A provider whose models answer as they are called, and whose requests are kept.
+
+    Attributes:
+        asked: all requests.
+    """
+
+    def __init__(self) -> None:
+        self.asked: list[CreateResponse] = []
+
+    async def responses(
+        self,
+        request: CreateResponse,
+        context: ModelContext,
+        on_event: Callable[[Event], None],
+    ) -> Response:
+        """Answer."""
+        del context, on_event
+        self.asked.append(request)
+        await trio.sleep(float("inf") if request.model == "acme/silent" else 2.0)
+        error = ResponseError(code="server_error", message="out of order")
+        match request.model:
+            case "acme/failed":
+                return Response(id="r", status="failed", error=error)
+            case "acme/mute":
+                return Response(id="r", status="failed")
+            case "acme/cut":
+                return Response(id="r", status="incomplete")
+            case _:
+                return Response(id="r", status="completed")
+
+
+@pytest.mark.parametrize(
+    ("model", "seconds", "error"),
+    [
+        ("acme/whole", 2.0, None),
+        ("acme/cut", 2.0, None),
+        ("acme/failed", 2.0, "out of order"),
+        ("acme/mute", 2.0, "it failed without a reason"),
+        ("acme/silent", 60.0, "there was no answer within 60 seconds"),
+    ],
+)
+async def test_a_ping_costs_next_to_nothing_and_ends(
+    model: str, seconds: float, error: str | None, autojump_clock: MockClock
+) -> None:
+    """The shortest answer there is, of which nothing is kept, within a minute."""
+    del autojump_clock
+    provider, found = Answering(), dict[str, pinging.Pinged]()
+    asked = pinging.Pinged(model=model, seconds=0.0)
+
+    with trio.fail_after(1000):
+        await pinging._ask(provider, asked, found)  # noqa: SLF001  # its clock is ours
+
+    assert found == {model: pinging.Pinged(model=model, seconds=seconds, error=error)}
+    (request,) = provider.asked
+    assert (request.max_output_tokens, request.store) == (16, False)
 
 
 def test_a_ping_of_an_alias_says_what_it_stands_for(

@@ -61,6 +61,16 @@ def test_a_known_server_keeps_what_its_table_does_not_say() -> None:
     assert openai.key.source == "OTHER"
 
 
+@pytest.mark.parametrize("name", ["ollama", "openrouter"])
+def test_a_flavour_is_of_one_dialect(name: str) -> None:
+    """A known server that is to speak another dialect keeps none of the first."""
+    text = f'[providers.{name}]\ndialect = "openresponses"\n'
+    assert read().servers[name].flavour == name
+    assert read(text).servers[name].flavour is None
+    told = read('[providers.openrouter]\ndialect = "chat"\nflavour = "vllm"\n')
+    assert told.servers["openrouter"].flavour == "vllm"
+
+
 def test_a_server_with_a_model_has_a_name_for_it() -> None:
     """``openresponses/NAME`` is the model of the server of that name."""
     text = (
