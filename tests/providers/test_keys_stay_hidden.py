@@ -80,7 +80,7 @@ def whole(body: bytes) -> Exchange:
     return Exchange(headers=JSON, pieces=(body,))
 
 
-# What any server may do. Requests that may be sent again are, up to the third time.
+# What any server may do, and does again each time it is asked.
 GENERIC: dict[str, list[Exchange]] = {
     "refused": [refused(401, SAYS_IT, KEY)],
     "again and again": [refused(500, SAYS_IT, KEY)] * 9,

@@ -344,7 +344,6 @@ def test_a_message_does_not_start_over() -> None:
     assert kinds.count(ev.ResponseCreated) == 1
 
 
-@pytest.mark.spec("PA-9")
 def test_a_body_that_ends_in_a_block_is_no_ending() -> None:
     """Also behind a reason to stop: what the block had still to say nobody knows."""
     said = block({"type": "text", "text": ""}, {"type": "text_delta", "text": "Hi"})
