@@ -87,7 +87,7 @@ conformance: $(VENV)/.dev ## rewrite the two pages that are made from the tests
 # dev is resolved first and constrains the others, so that any of them can be
 # installed into the same environment in any order.
 COMPILE = uv pip compile --quiet --universal --python-version 3.11 \
-  --generate-hashes --no-emit-index-url --no-header $(UPGRADE) pyproject.toml
+  --generate-hashes --no-strip-extras --no-emit-index-url --no-header $(UPGRADE) pyproject.toml
 
 lock: ## resolve the lock files again with uv (UPGRADE=--upgrade for newer versions)
 	@command -v uv >/dev/null || { \
