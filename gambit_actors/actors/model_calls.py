@@ -14,15 +14,18 @@ from gambit_actors.actors.telling import Teller
 from gambit_actors.actors.trees import Live, RunTree
 from gambit_actors.errors import GambitBug, ProviderError
 from gambit_actors.openresponses.builder import ResponseBuilder
+from gambit_actors.openresponses.codec import decode_response
 from gambit_actors.openresponses.events import Event
 from gambit_actors.openresponses.items import Message
 from gambit_actors.openresponses.requests import CreateResponse
 from gambit_actors.openresponses.responses import Response
+from gambit_actors.openresponses.writing import encode
 from gambit_actors.run.budgets import Account, Price, Reserved, wanted_by
 from gambit_actors.run.entries import Failure, ModelLost
 from gambit_actors.run.model_params import with_params_under
 from gambit_actors.run.ports import NO_SETTINGS, ModelContext, Notice
 from gambit_actors.run.programs import Program
+from gambit_actors.run.secrets import without_secrets
 from gambit_actors.run.states import RunState
 from gambit_actors.trace import events
 
@@ -152,9 +155,12 @@ class ModelCalls:
         builder = ResponseBuilder()
         for piece in self._pieces or ():
             builder.feed(piece)
+        said = builder.partial()
+        if secrets := self._tree.secrets:
+            said = decode_response(without_secrets(encode(said), secrets))
         return tuple(
             msgspec.structs.replace(item, status="incomplete")
-            for item in builder.partial().output
+            for item in said.output
             if isinstance(item, Message) and item.text
         )
 
@@ -237,6 +243,7 @@ class ModelCalls:
             turn=state.turns,
             pass_number=pass_number,
             note=self._note,
+            conceal=self._tree.secrets.add,
         )
         span = f"{teller.span}:{state.turns}.{pass_number}"
         if self._place > 1:

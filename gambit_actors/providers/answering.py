@@ -136,6 +136,7 @@ class AnswerReading:
         self._on_event = on_event
         self._concealer = concealer
         self._on_frame = context.on_frame
+        self._conceal = context.conceal
         self._records = None if context.on_frame is None else FrameRecords(provider)
         self._events_shown = 0
 
@@ -170,14 +171,24 @@ class AnswerReading:
         """
         try:
             await self._read(answer)
-        except EventTooLarge as problem:
-            raise StreamedTooMuch(self._provider, problem.limit_bytes) from problem
-        self._show(self._reader.close())
-        try:
+            self._show(self._reader.close())
             response = self._builder.close()
+        except EventTooLarge as problem:
+            self._conceal_pieces()
+            raise StreamedTooMuch(self._provider, problem.limit_bytes) from problem
         except StreamTruncated as problem:
+            self._conceal_pieces()
             raise StreamCut(self._provider, problem.events_seen) from problem
+        except BaseException:
+            self._conceal_pieces()
+            raise
         return self._without_keys(response)
+
+    def _conceal_pieces(self) -> None:
+        """Have nobody keep a key that half an answer has spelled out piece by piece."""
+        if self._concealer.has_keys and self._events_shown:
+            for key in self._concealer.found_in(encode(self._builder.partial())):
+                self._conceal(key)
 
     async def _read(self, answer: HttpAnswer) -> None:  # noqa: ASYNC910  # it reads
         decoder, taken = SSEDecoder(max_event_bytes=MOST_EVENT_BYTES), 0

@@ -53,6 +53,14 @@ class Concealer:
         """Whether there is anything to strike out."""
         return bool(self._texts)
 
+    def found_in(self, data: bytes) -> list[str]:
+        """The keys that are in the data, escaped or not."""
+        return [
+            text
+            for text, key in zip(self._texts, self._keys, strict=True)
+            if key in data or key in _plain(data)
+        ]
+
     def bytes(self, data: bytes) -> bytes:
         """The same bytes, the same object even, if there is no key in them."""
         for key in self._keys:

@@ -46,6 +46,10 @@ def ignore_notice(_notice: Notice) -> None:
     """Tell nobody."""
 
 
+def conceal_nothing(_text: str) -> None:
+    """Let it be."""
+
+
 class ModelContext(msgspec.Struct, frozen=True, kw_only=True):
     """For whom a model is asked.
 
@@ -56,6 +60,8 @@ class ModelContext(msgspec.Struct, frozen=True, kw_only=True):
         run_id: the run; a provider may keep a cursor by it.
         note: takes what the provider has to tell beside its answer.
         on_frame: takes what a server sends, word for word, if somebody wants that.
+        conceal: takes a text that the events have spelled out and that nobody may
+            keep, such as a key.
     """
 
     run_id: str
@@ -64,6 +70,7 @@ class ModelContext(msgspec.Struct, frozen=True, kw_only=True):
     pass_number: int
     note: Callable[[Notice], None] = ignore_notice
     on_frame: Callable[[ProviderFrame], None] | None = None
+    conceal: Callable[[str], None] = conceal_nothing
 
 
 NO_SETTINGS = CreateResponse()
