@@ -289,12 +289,14 @@ class DeckActor:
     async def _carry_out(self, calls: tuple[FunctionCall, ...]) -> None:
         self._live.doing = ", ".join([call.name for call in calls])
         idle, offers = self._log.idle, self._program.offers
-        has_action = any(isinstance(offers.get(call.name), Action) for call in calls)
-        if idle is not None and has_action:
+        # Waiting for an action is not idling; waiting for an external tool is.
+        if not any(isinstance(offers.get(call.name), Action) for call in calls):
+            idle = None
+        if idle is not None:
             idle.pause()
         begun, self._begun = self._begun, {}
         await CallRunner(self._asker()).carry_out(calls, begun=begun)
-        if idle is not None and has_action:
+        if idle is not None:
             idle.go_on()
 
     def _asker(self) -> Asker:

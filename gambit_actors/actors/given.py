@@ -47,14 +47,14 @@ def check_text(message: object) -> None:
     """
     if message is None:
         return
-    if isinstance(message, str) and len(message) > MOST_MESSAGE_CHARACTERS:
+    if not isinstance(message, str):
+        msg = f"the message is a {type(message).__name__}, and has to be a text"
+        raise RequestError(msg)
+    if len(message) > MOST_MESSAGE_CHARACTERS:
         msg = (
             f"the message has {len(message)} characters, and may have "
             f"{MOST_MESSAGE_CHARACTERS}"
         )
-        raise RequestError(msg)
-    if not isinstance(message, str):
-        msg = f"the message is a {type(message).__name__}, and has to be a text"
         raise RequestError(msg)
     try:
         message.encode()

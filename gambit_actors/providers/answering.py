@@ -170,19 +170,21 @@ class AnswerReading:
             ProviderError: it broke off.
         """
         try:
-            await self._read(answer)
-            self._show(self._reader.close())
-            response = self._builder.close()
+            response = await self._read(answer)
         except EventTooLarge as problem:
-            self._conceal_pieces()
             raise StreamedTooMuch(self._provider, problem.limit_bytes) from problem
         except StreamTruncated as problem:
-            self._conceal_pieces()
             raise StreamCut(self._provider, problem.events_seen) from problem
+        return self._without_keys(response)
+
+    async def _read(self, answer: HttpAnswer) -> Response:
+        try:
+            await self._take_all(answer)
+            self._show(self._reader.close())
+            return self._builder.close()
         except BaseException:
             self._conceal_pieces()
             raise
-        return self._without_keys(response)
 
     def _conceal_pieces(self) -> None:
         """Have nobody keep a key that half an answer has spelled out piece by piece."""
@@ -190,7 +192,7 @@ class AnswerReading:
             for key in self._concealer.found_in(encode(self._builder.partial())):
                 self._conceal(key)
 
-    async def _read(self, answer: HttpAnswer) -> None:  # noqa: ASYNC910  # it reads
+    async def _take_all(self, answer: HttpAnswer) -> None:  # noqa: ASYNC910  # it reads
         decoder, taken = SSEDecoder(max_event_bytes=MOST_EVENT_BYTES), 0
         try:
             with trio.CancelScope() as scope:

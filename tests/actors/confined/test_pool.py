@@ -364,10 +364,15 @@ async def test_code_that_stops_waiting_cancels_the_deck(tmp_path: Path) -> None:
     """A deck that the code does not wait for any more is cancelled."""
     source = (
         "import trio\n"
+        "import trio.testing\n"
         "async def run(ctx):\n"
-        "    with trio.move_on_after(0.05):\n"
-        "        await ctx.spawn_and_wait('slow')\n"
-        "    return await ctx.spawn_and_wait('a')\n"
+        "    async with trio.open_nursery() as nursery:\n"
+        "        nursery.start_soon(ctx.spawn_and_wait, 'slow')\n"
+        "        await trio.testing.wait_all_tasks_blocked()\n"
+        # Asked for in order: when this one is here, the slow one has been asked.
+        "        found = await ctx.spawn_and_wait('a')\n"
+        "        nursery.cancel_scope.cancel()\n"
+        "    return found\n"
     )
     async with bench(tmp_path) as on:
         assert await on.run(source) == ["a", None, None]
